@@ -1,0 +1,42 @@
+# Each target sets up all it needs: Python >= 3.11 and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# Tests run in parallel processes, so one BLAS thread each.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint picture clean
+
+demo: $(VENV)/.installed  ## train on a bundled data set and print what happened
+	@$(BIN)/python examples/demo.py
+
+test: lint  ## lint, types, import contracts and all tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
+
+lint: $(VENV)/.developed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+picture: $(VENV)/.developed  ## draw the README's picture again
+	$(BIN)/python tools/draw_picture.py
+
+$(VENV)/.created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocrep needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.developed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

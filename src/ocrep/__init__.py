@@ -1,0 +1,45 @@
+"""Neural networks trained in closed form, with the regularization chosen by mathematics instead of search.
+
+Names are imported when first used (PEP 562), so that `import ocrep` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ocrep import datasets as datasets
+    from ocrep import rules as rules
+    from ocrep.estimators import PinvClassifier as PinvClassifier
+    from ocrep.estimators import PinvRegressor as PinvRegressor
+    from ocrep.estimators import TikhonovClassifier as TikhonovClassifier
+    from ocrep.estimators import TikhonovRegressor as TikhonovRegressor
+    from ocrep.factor import Factor as Factor
+    from ocrep.layer import RandomLayer as RandomLayer
+    from ocrep.spectrum import Spectrum as Spectrum
+
+_HOME = {
+    "Factor": "ocrep.factor",
+    "PinvClassifier": "ocrep.estimators",
+    "PinvRegressor": "ocrep.estimators",
+    "RandomLayer": "ocrep.layer",
+    "Spectrum": "ocrep.spectrum",
+    "TikhonovClassifier": "ocrep.estimators",
+    "TikhonovRegressor": "ocrep.estimators",
+}
+_MODULES = ("datasets", "rules")
+
+__all__ = ["__version__", *sorted(_HOME), *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"ocrep.{name}")
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'ocrep' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

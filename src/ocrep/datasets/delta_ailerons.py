@@ -1,0 +1,97 @@
+"""Delta Ailerons, the one set that is not bundled: find the user's copy or download one, and check it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEATURE_NAMES = ("RollRate", "PitchRate", "currPitch", "currRoll", "diffRollRate")
+CSV, ARFF = "delta_ailerons.csv", "delta.ailerons.arff"
+COMMIT = "c59f172882592bb58982cc54d2d3c8a2b57e9b73"
+FOLDER_URL = f"https://raw.githubusercontent.com/renatopp/arff-datasets/{COMMIT}/regression/"
+# Of the numbers as float64, not of a file: line endings and the way a number is written do not count, and one
+# checksum serves the CSV and the ARFF alike. Row order counts, because splits of the data depend on it.
+SHA256 = "c3c44e36626834999bbaa34e550a0aa41c2d9ee88b4e2f3cb7aac3c280fc547a"
+
+
+def fetch() -> NDArray[np.float64]:
+    """Return the 7129 × 6 numbers (5 inputs, then the target) from the user's folder or from a download.
+
+    Where `OCREP_DATA` is set, only that folder is looked at: a wrong path there should be seen, not turned
+    into a download that nobody asked for.
+    """
+    folder = os.environ.get("OCREP_DATA")
+    if folder:
+        path = _in_folder(Path(folder).expanduser())
+        return read(path, f"Replace it with {CSV}, or with {ARFF} from {FOLDER_URL}{ARFF}")
+    path = _download()
+    try:
+        return read(path, "The file was deleted: the next call downloads it afresh")
+    except ValueError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def read(path: Path, remedy: str) -> NDArray[np.float64]:
+    """Read a CSV or an ARFF file and check its numbers; `remedy` tells the user what to do if they fail."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = parse_arff(text) if path.suffix == ".arff" else parse_csv(text)
+        if checksum(values) != SHA256:
+            raise ValueError(f"the checksum of its numbers is not the known one (shape read: {values.shape})")
+    except ValueError as exc:
+        raise ValueError(f"{path} is not the Delta Ailerons data: {exc}. {remedy}.") from exc
+    return values
+
+
+def parse_csv(text: str) -> NDArray[np.float64]:
+    """Return the numbers below the header row."""
+    return _numbers(text.splitlines()[1:])
+
+
+def parse_arff(text: str) -> NDArray[np.float64]:
+    """Return the numbers below the line `@data`; lines that begin with % are comments."""
+    lines = [line.strip() for line in text.splitlines() if not line.lstrip().startswith("%")]
+    starts = [i for i, line in enumerate(lines) if line.lower() == "@data"]
+    if not starts:
+        raise ValueError("it has no @data line")
+    return _numbers(lines[starts[0] + 1 :])
+
+
+def checksum(values: NDArray[np.float64]) -> str:
+    """Return the SHA-256 of the numbers as little-endian float64, row by row."""
+    return hashlib.sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).hexdigest()
+
+
+def _numbers(lines: Iterable[str]) -> NDArray[np.float64]:
+    rows = [line.replace(",", " ").split() for line in lines if line.strip()]
+    # + 0.0 turns -0.0 into 0.0, which a file may write either way and the checksum would tell apart.
+    return np.array([[float(cell) for cell in row] for row in rows], dtype=np.float64) + 0.0
+
+
+def _in_folder(folder: Path) -> Path:
+    for name in (CSV, ARFF):
+        if (folder / name).is_file():
+            return folder / name
+    raise FileNotFoundError(
+        f"OCREP_DATA names the folder {folder}, which holds neither {CSV} nor {ARFF}. Put one of them there, "
+        "or unset OCREP_DATA to have Delta Ailerons downloaded."
+    )
+
+
+def _download() -> Path:
+    remedy = f"Set OCREP_DATA to a folder with {CSV}, or install ocrep[data] and be online on first use."
+    try:
+        import pooch
+    except ImportError as exc:
+        raise FileNotFoundError(f"Delta Ailerons is not bundled, and pooch is not installed. {remedy}") from exc
+    try:
+        store = pooch.create(path=pooch.os_cache("ocrep"), base_url=FOLDER_URL, registry={ARFF: None})
+        return Path(store.fetch(ARFF))
+    except OSError as exc:  # every failure of requests is one, and so is a cache folder that cannot be written
+        raise FileNotFoundError(f"Delta Ailerons is not bundled, and its download failed ({exc}). {remedy}") from exc

@@ -1,0 +1,316 @@
+"""`RandomLayer`: H = φ(XC + b), with C and b drawn once; the table of activations; the input scaling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.sparsefuncs import min_max_axis
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from ocrep.choices import pick
+from ocrep.kernels import EPS, Array, array_namespace, as_float64, device_of
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """φ, and what it is applied to: XC + b, or −|b|·‖x − c‖² for radial units."""
+
+    function: Callable[[Array], Array]
+    radial: bool = False
+
+
+def _sigmoid(Z: Array) -> Array:
+    # 1/(1 + e⁻ᶻ) = (1 + tanh(z/2))/2: one library call that cannot overflow, exact to ε in absolute terms.
+    Z *= 0.5
+    Z = array_namespace(Z).tanh(Z)
+    Z *= 0.5
+    Z += 0.5
+    return Z
+
+
+def _relu(Z: Array) -> Array:
+    xp = array_namespace(Z)
+    return xp.maximum(Z, xp.zeros((), dtype=Z.dtype, device=device_of(Z)))
+
+
+def _hardlimit(Z: Array) -> Array:
+    return array_namespace(Z).astype(Z >= 0.0, Z.dtype)
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "sigmoid": Activation(_sigmoid),
+    "tanh": Activation(lambda Z: array_namespace(Z).tanh(Z)),
+    "relu": Activation(_relu),
+    "sin": Activation(lambda Z: array_namespace(Z).sin(Z)),
+    "gaussian": Activation(lambda Z: array_namespace(Z).exp(Z), radial=True),
+    "hardlimit": Activation(_hardlimit),
+    "identity": Activation(lambda Z: Z),
+}
+
+
+def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    return rng.uniform(-1.0, 1.0, size=(n_hidden, n_inputs + 1))
+
+
+def _normal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    return rng.standard_normal(size=(n_hidden, n_inputs + 1))
+
+
+def _orthogonal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    """Directions orthonormal within each group of `n_inputs` units; biases uniform."""
+    groups = []
+    for _ in range(math.ceil(n_hidden / n_inputs)):
+        Q, R = np.linalg.qr(rng.standard_normal(size=(n_inputs, n_inputs)))
+        groups.append(Q * np.sign(np.diag(R)))  # the signs make Q uniform over all rotations
+    directions = np.concatenate(groups, axis=1)[:, :n_hidden]
+    return np.column_stack([directions.T, rng.uniform(-1.0, 1.0, size=n_hidden)])
+
+
+# One row per unit, its weights and its bias together: the first m units of a layer of M are the layer of m.
+WEIGHTS: dict[str, Callable[[np.random.RandomState, int, int], np.ndarray]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "orthogonal": _orthogonal,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HiddenMap:
+    """X ↦ H or [X | H], a pure function of arrays; X is the scaled input (x − center)·scale."""
+
+    weights: Array
+    biases: Array
+    center: Array
+    scale: Array
+    activation: Activation
+    direct_link: bool
+
+    def __call__(self, X: Any) -> Array:
+        """Apply to a dense array of any library, or to a SciPy sparse matrix."""
+        if sparse.issparse(X):
+            if not self.direct_link:
+                return self._activate(*self._fold(X))
+            X = X.toarray()
+        # Subtracting the mid-range first keeps the digits that folding a column like 10⁴ ± 1 would lose.
+        X = (as_float64(X) - self.center) * self.scale
+        xp = array_namespace(X)
+        square_norms = xp.sum(X * X, axis=1) if self.activation.radial else None
+        H = self._activate(xp.matmul(X, self.weights), square_norms)
+        return xp.concat([X, H], axis=1) if self.direct_link else H
+
+    def _fold(self, X: Any) -> tuple[Array, Array | None]:
+        """X_scaled·C and ‖x_scaled‖², with the scaling folded into the weights so that X stays sparse."""
+        X = X.astype(np.float64, copy=False)
+        offset = self.center * self.scale
+        products = np.asarray(X @ (self.scale[:, None] * self.weights)) - offset @ self.weights
+        if not self.activation.radial:
+            return products, None
+        squares = X.multiply(X) @ self.scale**2 - 2.0 * (X @ (self.scale * offset)) + offset @ offset
+        return products, np.maximum(squares, 0.0)
+
+    def _activate(self, products: Array, square_norms: Array | None) -> Array:
+        xp = array_namespace(products)
+        if square_norms is None:
+            products += self.biases
+        else:
+            products *= -2.0
+            products += square_norms[:, None]
+            products += xp.sum(self.weights * self.weights, axis=0)
+            products *= -xp.abs(self.biases)
+        H = self.activation.function(products)
+        if H.shape != products.shape:
+            raise ValueError(
+                f"The activation turned an array of shape {products.shape} into {H.shape}: "
+                "it must act on each entry by itself."
+            )
+        return H
+
+
+class RandomLayer(TransformerMixin, BaseEstimator):
+    """A hidden layer whose input weights are drawn once and never trained.
+
+    Parameters
+    ----------
+    n_hidden : int, default=200
+        Number of hidden units M.
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sin", "gaussian" (exp(−|b|·‖x − c‖²) about random centres c),
+        "hardlimit", "identity", or a function of an array that acts on each entry by itself.
+    scale : "minmax", (low, high) or None, default="minmax"
+        "minmax" brings each input to [−1, 1] by its range over the rows of positive weight; `(low, high)`,
+        numbers or one per input, gives that range; None leaves inputs alone. Constant inputs become 0.
+    weights : {"uniform", "normal", "orthogonal"}, default="uniform"
+        Distribution of weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups of as many
+        units as there are inputs, with U(−1, 1) biases.
+    weight_scale : float or "inverse_sqrt", default=1.0
+        Factor on weights and biases; "inverse_sqrt" is 1/√M.
+    direct_link : bool, default=False
+        Whether to put the scaled inputs in front of the hidden units.
+    random_state : int, RandomState instance or None, default=None
+        Seed. Each unit draws its weights and bias together, so with one seed the first m units of a layer of M
+        are the layer of m (but for "orthogonal" and "inverse_sqrt").
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features_in_, n_hidden)
+        C of H = φ(XC + b), acting on the scaled inputs.
+    biases_ : ndarray of shape (n_hidden,)
+        b.
+    center_, scale_ : ndarray of shape (n_features_in_,)
+        The scaled input is (x − center_)·scale_.
+
+    Examples
+    --------
+    >>> from ocrep import RandomLayer
+    >>> RandomLayer(3, random_state=0).fit_transform([[0.0], [1.0]]).round(2)
+    array([[0.58, 0.47, 0.61],
+           [0.63, 0.57, 0.53]])
+    """
+
+    def __init__(
+        self,
+        n_hidden: int = 200,
+        *,
+        activation: str | Callable[[Array], Array] = "sigmoid",
+        scale: Any = "minmax",
+        weights: str = "uniform",
+        weight_scale: float | str = 1.0,
+        direct_link: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.scale = scale
+        self.weights = weights
+        self.weight_scale = weight_scale
+        self.direct_link = direct_link
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomLayer:
+        """Draw the weights and learn the input range; rows of zero weight are not looked at."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return self.draw(X, check_weights(sample_weight, X))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Give H, or [X | H] with a direct link."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.map_(X).astype(X.dtype, copy=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the outputs: the inputs' own names with a direct link, then "randomlayer0", "randomlayer1", …"""
+        check_is_fitted(self)
+        inputs = _check_feature_names_in(self, input_features)
+        units = [f"randomlayer{i}" for i in range(self.weights_.shape[1])]
+        return np.asarray([*(inputs if self.direct_link else []), *units], dtype=object)
+
+    @property
+    def map_(self) -> HiddenMap:
+        """The fitted layer as a pure function of arrays."""
+        return HiddenMap(self.weights_, self.biases_, self.center_, self.scale_, self._activation(), self.direct_link)
+
+    def draw(self, X: Any, sample_weight: Any) -> RandomLayer:
+        """Fit on rows that are already checked."""
+        n_hidden = _positive_int("n_hidden", self.n_hidden)
+        self._activation()
+        draw = pick("weights", self.weights, WEIGHTS)
+        factor = _weight_factor(self.weight_scale, n_hidden)
+        low, high = _input_range(self.scale, X, sample_weight)
+        self.center_, self.scale_ = _to_unit_interval(low, high)
+        units = factor * draw(check_random_state(self.random_state), X.shape[1], n_hidden)
+        self.weights_ = np.ascontiguousarray(units[:, :-1].T)
+        self.biases_ = units[:, -1].copy()
+        return self
+
+    def _activation(self) -> Activation:
+        if callable(self.activation):
+            return Activation(self.activation)
+        return pick("activation", self.activation, ACTIVATIONS, also=", or a callable")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Give weights as float64, one per row of X: finite, ≥ 0 and not all zero."""
+    if sample_weight is None:
+        return None
+    sample_weight = np.asarray(sample_weight)
+    if sample_weight.size and not np.count_nonzero(sample_weight):
+        raise ValueError("All sample weights are zero: at least one row must count.")
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def _input_range(scale: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The range that goes to [−1, 1]; the range (−1, 1) itself leaves inputs alone."""
+    if scale is None:
+        low, high = -1.0, 1.0
+    elif isinstance(scale, str):
+        if scale != "minmax":
+            raise ValueError(f"scale={scale!r} is unknown: use 'minmax', a pair (low, high), or None.")
+        return _observed_range(X, sample_weight)
+    else:
+        try:
+            low, high = scale
+        except (TypeError, ValueError):
+            raise ValueError(f"scale={scale!r} is not a pair: use 'minmax', (low, high), or None.") from None
+    ends = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    n_inputs = X.shape[1]
+    if (
+        any(end.shape not in ((), (1,), (n_inputs,)) or not np.isfinite(end).all() for end in ends)
+        or (ends[0] > ends[1]).any()
+    ):
+        raise ValueError(
+            f"scale=(low, high) needs finite numbers with low ≤ high, one pair for all or {n_inputs} each, "
+            "one per input."
+        )
+    return np.broadcast_to(ends[0], n_inputs), np.broadcast_to(ends[1], n_inputs)
+
+
+def _observed_range(X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    counts = None if sample_weight is None else sample_weight > 0
+    if sparse.issparse(X):
+        low, high = min_max_axis(X if counts is None else X[counts], axis=0)
+    else:
+        where = True if counts is None else counts[:, None]
+        low = np.min(X, axis=0, where=where, initial=np.inf)
+        high = np.max(X, axis=0, where=where, initial=-np.inf)
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def _to_unit_interval(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mid-range, and the factor that brings the rest to [−1, 1]; 0 for a constant input."""
+    center, half = low / 2 + high / 2, high / 2 - low / 2
+    # A range of a few units in the last place is rounding, not information; stretching it would feed in noise.
+    constant = half <= np.maximum(2 * EPS * np.abs(center), np.finfo(np.float64).tiny)
+    return center, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, half))
+
+
+def _weight_factor(weight_scale: float | str, n_hidden: int) -> float:
+    if weight_scale == "inverse_sqrt":
+        return 1.0 / math.sqrt(n_hidden)
+    if isinstance(weight_scale, Real) and math.isfinite(weight_scale) and weight_scale > 0:
+        return float(weight_scale)
+    raise ValueError(f"weight_scale={weight_scale!r} must be a finite number > 0, or 'inverse_sqrt'.")
+
+
+def _positive_int(name: str, value: Any) -> int:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
+        return int(value)
+    raise ValueError(f"{name}={value!r} must be a whole number ≥ 1.")

@@ -1,0 +1,157 @@
+"""What is learned: numbers (regression) or labels coded as ±1 (classification)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from ocrep.closed_form import ClosedForm, unchanged_on_error
+
+
+class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
+    """Targets are numbers, one column or several."""
+
+    _target_options: ClassVar[dict[str, bool]] = {"multi_output": True, "y_numeric": True}
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to those already learned; the result is that of `fit` on all of them.
+
+        With `scale="minmax"` the input range is that of the first block, since later rows cannot be foreseen;
+        give `scale=(low, high)` to make the result independent of how the rows were divided.
+        Each call solves anew, so a few large blocks cost less than many small ones. If a call fails, the
+        model is left as it was.
+        """
+        with unchanged_on_error(self):
+            first = not hasattr(self, "factor_")
+            X, y = self._check_rows(X, y, reset=first)
+            y = self._learn_targets(y) if first else y
+            self._absorb(X, y, self._row_weights(X, y, sample_weight))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the targets, in the shape and precision of training."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if self._one_dimensional else outputs
+
+    def _learn_targets(self, y: np.ndarray) -> np.ndarray:
+        self._one_dimensional = y.ndim == 1
+        return y
+
+    def _encode(self, y: np.ndarray) -> np.ndarray:
+        return y.reshape(y.shape[0], -1)
+
+    def _store_weights(self, weights: np.ndarray, intercept: np.ndarray) -> None:
+        self.coef_ = weights[0] if self._one_dimensional else weights
+        self.intercept_ = float(intercept[0]) if self._one_dimensional else intercept
+
+
+class Classification(ClassifierMixin, ClosedForm):
+    """Targets are labels: ±1 one-hot, one column for two classes."""
+
+    class_weight: dict[Any, float] | str | None
+    classes_: np.ndarray
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those already learned; the result is that of `fit` on all of them.
+
+        `classes`, all labels that will ever come, must be given with the first block.
+        With `scale="minmax"` the input range is that of the first block, since later rows cannot be foreseen;
+        give `scale=(low, high)` to make the result independent of how the rows were divided.
+        Each call solves anew, so a few large blocks cost less than many small ones. If a call fails, the
+        model is left as it was.
+        """
+        with unchanged_on_error(self):
+            first = not hasattr(self, "factor_")
+            self._declare_classes(classes, first)
+            X, y = self._check_rows(X, y, reset=first)
+            y = self._code(_labels(y))
+            self._absorb(X, y, self._row_weights(X, y, sample_weight, streamed=True))
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the network's outputs: one column per class, or one in all for two classes (> 0: the second)."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the label with the largest output."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def _learn_targets(self, y: np.ndarray) -> np.ndarray:
+        self.classes_, codes = np.unique(_labels(y), return_inverse=True)
+        _refuse_one_class(self.classes_, "y")
+        return codes
+
+    def _encode(self, y: np.ndarray) -> np.ndarray:
+        n_classes = len(self.classes_)
+        columns = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
+        return np.where(y[:, None] == columns, 1.0, -1.0)
+
+    def _store_weights(self, weights: np.ndarray, intercept: np.ndarray) -> None:
+        self.coef_, self.intercept_ = weights, intercept
+
+    def _row_weights(self, X: Any, y: np.ndarray, sample_weight: Any, *, streamed: bool = False) -> np.ndarray | None:
+        weight = super()._row_weights(X, y, sample_weight)
+        if weight is not None and not streamed:
+            _refuse_one_class(self.classes_[np.unique(y[weight > 0])], "The rows of positive weight")
+        if self.class_weight is None:
+            return weight
+        by_row = self._class_factors(y, weight, streamed)[y]
+        return by_row if weight is None else weight * by_row
+
+    def _class_factors(self, y: np.ndarray, weight: np.ndarray | None, streamed: bool) -> np.ndarray:
+        """One factor per class; "balanced" makes the weights of all classes add up to the same."""
+        if isinstance(self.class_weight, dict):
+            unknown = set(self.class_weight) - set(self.classes_.tolist())
+            if unknown:
+                raise ValueError(f"class_weight names classes that are not in y: {sorted(unknown, key=str)}.")
+            return np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+        if self.class_weight != "balanced":
+            raise ValueError(f"class_weight={self.class_weight!r} must be 'balanced', a dict, or None.")
+        if streamed:
+            raise ValueError(
+                "class_weight='balanced' needs all rows at once: use fit, or give partial_fit a dict of weights."
+            )
+        totals = np.bincount(y, weights=weight, minlength=len(self.classes_))
+        return totals.sum() / (len(totals) * np.where(totals > 0, totals, np.inf))
+
+    def _declare_classes(self, classes: Any, first: bool) -> None:
+        if classes is not None:
+            classes = np.unique(np.asarray(classes))
+        if first:
+            if classes is None:
+                raise ValueError(
+                    "partial_fit needs classes= with the first block: list all labels that will ever come."
+                )
+            _refuse_one_class(classes, "classes")
+            self.classes_ = classes
+        elif classes is not None and not np.array_equal(classes, self.classes_):
+            raise ValueError(f"classes={list(classes)} differs from the first call's {list(self.classes_)}.")
+
+    def _code(self, labels: np.ndarray) -> np.ndarray:
+        """Positions of the labels in `classes_`."""
+        codes = np.searchsorted(self.classes_, labels).clip(max=len(self.classes_) - 1)
+        new = np.unique(labels[self.classes_[codes] != labels])
+        if len(new):
+            raise ValueError(
+                f"y holds labels that are not among the classes {list(self.classes_)}: {list(new)}. "
+                "Give all labels as classes= in the first call to partial_fit, or fit anew."
+            )
+        return codes
+
+
+def _labels(y: np.ndarray) -> np.ndarray:
+    check_classification_targets(y)
+    return column_or_1d(y, warn=True)
+
+
+def _refuse_one_class(classes: np.ndarray, where: str) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"{where} holds only one class, {classes.tolist()}: a classifier needs rows of at least two classes."
+        )

@@ -1,0 +1,12 @@
+"""Settings that every test shares."""
+
+import os
+
+# scikit-learn's own checks skip their array-API part unless SciPy is told, before its import, to support it.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+from hypothesis import settings
+
+# The same examples on every run, and no deadline: machines are shared.
+settings.register_profile("ocrep", derandomize=True, deadline=None, max_examples=60)
+settings.load_profile("ocrep")
