@@ -2,8 +2,11 @@
 
 import doctest
 import importlib
+import re
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +54,16 @@ def test_examples_in_docstrings(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
     assert result.failed == 0
+
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+
+
+def test_the_readme_prints_what_it_says(capsys):
+    text = README.read_text(encoding="utf-8")
+    first, *others = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    printed = re.search(r"```text\n(.*?)```", text, flags=re.DOTALL).group(1)
+    exec(first, {})
+    assert capsys.readouterr().out == printed
+    for code in others:
+        exec(textwrap.dedent(code), {})

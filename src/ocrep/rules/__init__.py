@@ -26,7 +26,8 @@ def resolve(gamma: str | float | Rule) -> Rule:
         value = float(gamma)
         if not (math.isfinite(value) and value >= 0.0):
             raise ValueError(
-                f"gamma={value} cannot regularize: give a finite number ≥ 0, or the name of a rule ({', '.join(names())})."
+                f"gamma={value} cannot regularize: give a finite number ≥ 0, "
+                f"or the name of a rule ({', '.join(names())})."
             )
         return Fixed(value)
     return pick("gamma rule", gamma, _REGISTRY, also=", a rule object such as rules.OCReP(), or a number ≥ 0")()
