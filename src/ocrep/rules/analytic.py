@@ -13,8 +13,8 @@ from ocrep.spectrum import Spectrum
 class OCReP(FlooredRule):
     """γ = σ₁·σ_p, which minimises the condition number of H^reg (paper, eq. 29).
 
-    Reference: Cancelliere, Gai, Gallinari, Rubini, Neural Networks 2015 (arXiv:1508.06095). It assumes nothing about the
-    targets and does not look at them. p is the numerical rank. `floor=0.0` is the formula to the letter;
+    Reference: Cancelliere, Gai, Gallinari, Rubini, Neural Networks 2015 (arXiv:1508.06095). It assumes nothing
+    about the targets and does not look at them. p is the numerical rank. `floor=0.0` is the formula to the letter;
     where H is numerically singular σ_p is rounding noise, and the default floor gives γ = σ₁·max(σ_p, √ε·σ₁).
     """
 
