@@ -1,5 +1,7 @@
 """The paper's numbers and the cases it never looked at, on the real data."""
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.model_selection import train_test_split
@@ -23,10 +25,9 @@ SINGULAR = {("iris", 200): 5.0, ("machine_cpu", 146): 110.0, ("segment", 1500): 
 
 def splits(name, n_splits):
     """The data set and `n_splits` splits 70/30, as in the paper."""
-    try:
-        data = load(name)
-    except FileNotFoundError as reason:
-        pytest.skip(str(reason))
+    if name == "delta_ailerons" and "OCREP_DATA" not in os.environ:
+        pytest.skip("Delta Ailerons is not bundled and tests fetch nothing: set OCREP_DATA to a folder that has it")
+    data = load(name)
     for seed in range(n_splits):
         yield seed, data.task, train_test_split(data.data, data.target, test_size=0.3, random_state=seed)
 

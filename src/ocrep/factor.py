@@ -94,11 +94,40 @@ class Factor:
             UtT=UtT[:p, :],
             residual=xp.sum(unexplained * unexplained, axis=0),
             n=self.n,
+            n_rows=self.n_rows,
+            weight_sum=self.weight_sum,
             discarded=sigma[p:],
             mean_H=mean[:M],
             mean_T=mean[M:],
             intercept_fitted=self.intercept,
         )
+
+    def leading(self, n_features: int) -> Factor:
+        """The factor for the first `n_features` features: the leading block of R, nothing is factored anew."""
+        first, M = int(self.intercept), self.n_features
+        if not 1 <= n_features <= M:
+            raise ValueError(f"There are {M} features: n_features={n_features} is not among 1, …, {M}.")
+        xp = array_namespace(self.R)
+        m = first + n_features
+        top = xp.concat([self.R[:m, :m], self.R[:m, first + M :]], axis=1)
+        # Below the block only targets are left; their few columns are triangularized again.
+        rest = triangle(self.R[m:, first + M :])
+        below = xp.concat([xp.zeros((rest.shape[0], m), dtype=rest.dtype, device=device_of(rest)), rest], axis=1)
+        return replace(
+            self,
+            R=xp.concat([top, below]),
+            shift=xp.concat([self.shift[:n_features], self.shift[M:]]),
+        )
+
+    def squared_error(self, weights: Array, intercept: Array) -> Array:
+        """Σ w‖t − hW − b‖² over the rows of this factor, for weights (…, M, Q) and constants (…, Q)."""
+        xp = array_namespace(self.R)
+        first, M = int(self.intercept), self.n_features
+        left = self.R[:, first + M :] - xp.matmul(self.R[:, first : first + M], weights)
+        if first:
+            about_shift = intercept - self.shift[M:] + xp.matmul(self.shift[:M], weights)
+            left = left - self.R[:, :1] * about_shift[..., None, :]
+        return xp.sum(left * left, axis=(-2, -1))
 
     @property
     def n_features(self) -> int:

@@ -26,6 +26,12 @@ def as_float64(values: Any) -> Array:
     return xp.astype(array, xp.float64, copy=False)
 
 
+def take_rows(A: Array, index: np.ndarray) -> Array:
+    """Rows of A by a host index, on A's device."""
+    xp = array_namespace(A)
+    return xp.take(A, xp.asarray(index, device=device_of(A)), axis=0)
+
+
 def triangle(A: Array) -> Array:
     """R of A = QR: min(A.shape) rows, upper trapezoidal, by Householder reflections.
 
@@ -41,4 +47,4 @@ def triangle(A: Array) -> Array:
     return xp.linalg.qr(A, mode="reduced")[1]
 
 
-__all__ = ["EPS", "Array", "array_namespace", "as_float64", "device_of", "triangle"]
+__all__ = ["EPS", "Array", "array_namespace", "as_float64", "device_of", "take_rows", "triangle"]

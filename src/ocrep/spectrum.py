@@ -35,10 +35,15 @@ class Spectrum:
     """‖T − UUᵀT‖² for each target: what no weights can explain."""
     n: int
     """Observations (see `Factor.n`)."""
+    n_rows: int
+    """Rows of positive weight."""
+    weight_sum: float
     discarded: Array
     """The singular values at or below the rank tolerance, kept for the eye only."""
     mean_H: Array
+    """Means of the features; zeros without an intercept."""
     mean_T: Array
+    """Means of the targets; zeros without an intercept."""
     intercept_fitted: bool = False
 
     @property

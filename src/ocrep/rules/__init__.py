@@ -7,10 +7,49 @@ from numbers import Real
 
 from ocrep.choices import pick
 from ocrep.rules.analytic import Fixed, OCReP, Unregularized
-from ocrep.rules.base import Choice, Curve, Rule
-from ocrep.rules.prediction import GCV
+from ocrep.rules.base import Choice, Curve, NotApplicable, Rule
+from ocrep.rules.cross_validation import LOO, KFold, OCRePCV
+from ocrep.rules.inverse_problems import Discrepancy, LCurve, QuasiOptimality
+from ocrep.rules.muniz import (
+    MunizKibriaGM,
+    MunizKibriaGMInverse,
+    MunizKibriaMax,
+    MunizKibriaMaxInverse,
+    MunizKibriaMedianInverse,
+    MunizShukurGM,
+    MunizShukurGMInverse,
+    MunizShukurMax,
+    MunizShukurMaxInverse,
+    MunizShukurMedianInverse,
+)
+from ocrep.rules.prediction import AIC, BIC, GCV, AICc, Mallows, MarginalLikelihood
+from ocrep.rules.ridge import (
+    Dorugade,
+    DorugadeKashid,
+    DwivediSrivastava,
+    HoerlKennard,
+    HoerlKennardBaldwin,
+    HoerlKennardIterative,
+    KhalafShukur,
+    Kibria,
+    KibriaGM,
+    KibriaMedian,
+    LawlessWang,
+    McDonaldGalarneau,
+    Thisted,
+)
+from ocrep.rules.search import GRIDS
 
-_REGISTRY: dict[str, type[Rule]] = {rule.name: rule for rule in (OCReP, GCV, Unregularized)}
+_RULES: tuple[type[Rule], ...] = (
+    *(OCReP, OCRePCV, Unregularized),
+    *(GCV, LOO, KFold, Mallows, AIC, AICc, BIC, MarginalLikelihood),
+    *(LCurve, QuasiOptimality, Discrepancy),
+    *(HoerlKennard, HoerlKennardBaldwin, HoerlKennardIterative, Thisted, LawlessWang, DwivediSrivastava),
+    *(McDonaldGalarneau, Kibria, KibriaGM, KibriaMedian, KhalafShukur, DorugadeKashid, Dorugade),
+    *(MunizKibriaMaxInverse, MunizKibriaMax, MunizKibriaGMInverse, MunizKibriaGM, MunizKibriaMedianInverse),
+    *(MunizShukurMaxInverse, MunizShukurMax, MunizShukurGMInverse, MunizShukurGM, MunizShukurMedianInverse),
+)
+_REGISTRY: dict[str, type[Rule]] = {rule.name: rule for rule in _RULES}
 
 
 def names() -> list[str]:
@@ -26,11 +65,21 @@ def resolve(gamma: str | float | Rule) -> Rule:
         value = float(gamma)
         if not (math.isfinite(value) and value >= 0.0):
             raise ValueError(
-                f"gamma={value} cannot regularize: give a finite number ≥ 0, "
-                f"or the name of a rule ({', '.join(names())})."
+                f"gamma={value} cannot regularize: give a finite number ≥ 0, or the name of a rule such as 'ocrep' "
+                "(ocrep.rules.names() lists them)."
             )
         return Fixed(value)
     return pick("gamma rule", gamma, _REGISTRY, also=", a rule object such as rules.OCReP(), or a number ≥ 0")()
 
 
-__all__ = ["GCV", "Choice", "Curve", "Fixed", "OCReP", "Rule", "Unregularized", "names", "resolve"]
+__all__ = [
+    "GRIDS",
+    *sorted(rule.__name__ for rule in _RULES),
+    "Choice",
+    "Curve",
+    "Fixed",
+    "NotApplicable",
+    "Rule",
+    "names",
+    "resolve",
+]

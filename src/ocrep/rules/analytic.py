@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ocrep.rules.base import Choice, FlooredRule, Rule
-from ocrep.spectrum import Spectrum
+from ocrep.rules.base import Choice, Evidence, FlooredRule, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +19,9 @@ class OCReP(FlooredRule):
 
     name: ClassVar[str] = "ocrep"
 
-    def choose(self, spectrum: Spectrum) -> Choice:
-        """Read γ off the two ends of the spectrum."""
-        gamma, least = spectrum.largest * spectrum.smallest, self.least_gamma(spectrum)
-        return Choice(self.name, max(gamma, least), floored=gamma < least)
+    def _choose(self, evidence: Evidence) -> Choice:
+        spectrum = evidence.spectrum
+        return self.answer(spectrum.largest * spectrum.smallest, spectrum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,7 @@ class Unregularized(Rule):
 
     name: ClassVar[str] = "none"
 
-    def choose(self, spectrum: Spectrum) -> Choice:
-        """Do not regularize."""
+    def _choose(self, evidence: Evidence) -> Choice:
         return Choice(self.name, 0.0)
 
 
@@ -45,6 +42,5 @@ class Fixed(Rule):
     degree: ClassVar[int | None] = None
     value: float
 
-    def choose(self, spectrum: Spectrum) -> Choice:
-        """Take the given γ."""
+    def _choose(self, evidence: Evidence) -> Choice:
         return Choice(self.name, self.value)

@@ -1,4 +1,4 @@
-"""What a rule for γ is, what it answers, and the precision floor that the rules share."""
+"""What a rule for γ is, what it reads and answers, and the precision floor that the rules share."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
+from ocrep.folds import FoldFactors, FoldPlan
 from ocrep.kernels import EPS, Array
+from ocrep.leave_one_out import Rows
 from ocrep.spectrum import Spectrum
 
 Edge: TypeAlias = Literal["low", "high"]
+
+
+class NotApplicable(ValueError):  # noqa: N818 - it is read in tables, not only in tracebacks
+    """A rule cannot choose γ for this problem; the message says why and what to use instead."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,18 +40,57 @@ class Choice:
     """The end of the searched range at which the optimum sits, if it does."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """All that a rule may read of a problem."""
+
+    spectrum: Spectrum
+    folds: FoldFactors | None = None
+    rows: Rows | None = None
+
+
 class Rule(ABC):
     """One way to choose γ."""
 
     name: ClassVar[str]
     needs: ClassVar[Literal["spectrum", "folds", "rows"]] = "spectrum"
-    """What the rule reads."""
+    """What the rule reads: the spectrum alone, one factor per fold, or the rows once more."""
     degree: ClassVar[int | None] = 2
     """γ goes with c to this power when H is scaled by c; None if it does not follow H."""
+    folds: FoldPlan | None = None
+    """How the rule wants the rows divided, if it does."""
+
+    def choose(
+        self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: Rows | None = None
+    ) -> Choice:
+        """Choose γ for this problem; a rule that cannot raises `NotApplicable`, a ValueError."""
+        self._check_needs(folds, rows)
+        return self._choose(Evidence(spectrum, folds, rows))
 
     @abstractmethod
-    def choose(self, spectrum: Spectrum) -> Choice:
-        """Choose γ for this problem."""
+    def _choose(self, evidence: Evidence) -> Choice:
+        """Choose γ; what the rule needs is there."""
+
+    def _check_needs(self, folds: FoldFactors | None, rows: Rows | None) -> None:
+        if self.needs == "rows" and rows is None:
+            raise NotApplicable(
+                f"The rule {self.name!r} reads the rows once more, and they are not kept: "
+                f"call fit with gamma={self.name!r}, or use a rule that needs no rows, such as 'gcv' or 'kfold'."
+            )
+        if self.folds is None:
+            return
+        if folds is None:
+            raise NotApplicable(
+                f"The rule {self.name!r} needs one factor per fold, and they were not kept: "
+                "fit with keep_folds=True, or use a rule that needs no folds, such as 'gcv'."
+            )
+        if folds.plan != self.folds:
+            raise NotApplicable(f"The rule {self.name!r} asks for {self.folds}, but {folds.plan} was kept: fit anew.")
+        if not folds.usable:
+            raise NotApplicable(
+                f"Cross-validation needs rows in at least two folds, and there are too few rows for {folds.plan}: "
+                "use 'gcv' or 'ocrep'."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +113,8 @@ class FlooredRule(Rule):
         """The floor for this problem."""
         relative = math.sqrt(EPS) if self.floor == "precision" else float(self.floor)
         return relative * spectrum.largest**2
+
+    def answer(self, gamma: float, spectrum: Spectrum) -> Choice:
+        """γ by formula, or the floor if that is larger."""
+        least = self.least_gamma(spectrum)
+        return Choice(self.name, max(gamma, least), floored=gamma < least)

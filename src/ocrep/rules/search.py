@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from scipy.optimize import minimize_scalar
 
+from ocrep.choices import pick
 from ocrep.kernels import EPS, Array, array_namespace, device_of
 from ocrep.rules.base import Choice, Curve, Edge, FlooredRule
 from ocrep.spectrum import Spectrum
@@ -15,36 +16,94 @@ POINTS_PER_DECADE = 8
 # Beyond 1000·σ₁² every weight is within 0.1 % of nothing: no criterion has more to say there.
 HIGHEST = 1e3
 
+# The fixed grids of the literature, which do not follow the scale of H.
+GRIDS: dict[str, tuple[float, ...]] = {
+    "ocrep_paper": tuple(10.0**e for e in range(-25, 26)),
+    "elm": tuple(2.0**e for e in range(-24, 26)),
+    "relm": tuple(2.0**e for e in range(-50, 51)),
+}
 
-def minimise(rule: FlooredRule, spectrum: Spectrum, criterion: Callable[[Array], Array]) -> Choice:
-    """Minimise `criterion` over γ, from the rule's floor to 1000·σ₁²; deterministic.
 
-    Without a floor the range begins at (M·ε·σ₁)²: no σ in the spectrum is smaller than M·ε·σ₁, so below
-    that γ changes nothing.
+def check_grid(grid: str | Sequence[float] | None) -> tuple[float, ...] | None:
+    """Give a named grid or the user's own as increasing numbers."""
+    if grid is None:
+        return None
+    if isinstance(grid, str):
+        return pick("grid", grid, GRIDS, also=", or a sequence of numbers > 0")
+    values = tuple(sorted({float(g) for g in grid}))
+    if not values or not all(math.isfinite(g) and g > 0 for g in values):
+        raise ValueError("grid needs at least one γ, all of them finite and > 0.")
+    return values
+
+
+def searched_range(rule: FlooredRule, spectrum: Spectrum) -> tuple[float, float]:
+    """From the rule's floor to 1000·σ₁².
+
+    Without a floor it begins at (M·ε·σ₁)²: no σ in the spectrum is smaller than M·ε·σ₁, so below that γ
+    changes nothing.
+    """
+    unit = spectrum.largest**2
+    return max(rule.least_gamma(spectrum), (spectrum.Vt.shape[1] * EPS) ** 2 * unit), HIGHEST * unit
+
+
+def minimise(
+    rule: FlooredRule,
+    spectrum: Spectrum,
+    criterion: Callable[[Array], Array],
+    *,
+    grid: Sequence[float] | None = None,
+    between: tuple[float, float] | None = None,
+    refine: Callable[[Curve, int, Callable[[Array], Array]], float] | None = None,
+) -> Choice:
+    """Minimise `criterion` over γ; deterministic.
+
+    A given `grid` is taken as it is, with the rule's floor under its answer; otherwise a log grid is searched
+    and the optimum refined between its neighbours.
     """
     if not spectrum.rank:
-        return Choice(rule.name, 0.0)
-    unit = spectrum.largest**2
-    least = rule.least_gamma(spectrum)
-    gammas = _grid(max(least, (spectrum.Vt.shape[1] * EPS) ** 2 * unit), HIGHEST * unit)
-    xp, device = array_namespace(spectrum.sigma), device_of(spectrum.sigma)
-    grid = xp.asarray(gammas, dtype=xp.float64, device=device)
-    values = criterion(grid)
-    best = int(xp.argmin(values))
-    edge: Edge | None = {0: "low", len(gammas) - 1: "high"}.get(best)  # type: ignore[assignment]
+        return Choice(rule.name, 0.0)  # H is zero: so are the weights, whatever γ
+    low, high = between or searched_range(rule, spectrum)
+    gammas = list(grid) if grid is not None else _log_grid(low, high)
+    array = _array(spectrum, gammas)
+    values = criterion(array)
+    xp = array_namespace(array)
+    best = int(xp.argmin(xp.where(xp.isnan(values), xp.inf, values)))
+    curve = Curve(array, values)
+    edge: Edge | None = "low" if best == 0 else "high" if best == len(gammas) - 1 else None
     gamma = gammas[best]
-    if edge is None:
-
-        def at(log_gamma: float) -> float:
-            return float(criterion(xp.asarray([math.exp(log_gamma)], dtype=xp.float64, device=device))[0])
-
-        bounds = (math.log(gammas[best - 1]), math.log(gammas[best + 1]))
-        found = minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-        if found.fun < float(values[best]):
-            gamma = math.exp(found.x)
-    return Choice(rule.name, gamma, edge == "low" and least > 0.0, Curve(grid, values), edge)
+    if grid is None and edge is None:
+        gamma = (refine or refine_between)(curve, best, criterion)
+    least = rule.least_gamma(spectrum)
+    floored = gamma < least or (grid is None and edge == "low" and gamma == least)
+    return Choice(rule.name, max(gamma, least), floored, curve, edge)
 
 
-def _grid(low: float, high: float) -> list[float]:
-    steps = max(1, math.ceil(POINTS_PER_DECADE * math.log10(high / low)))
+def refine_between(curve: Curve, best: int, criterion: Callable[[Array], Array]) -> float:
+    """The minimum between the neighbours of the best grid point, by Brent's bounded method in log γ."""
+    xp, device = array_namespace(curve.gammas), device_of(curve.gammas)
+
+    def at(log_gamma: float) -> float:
+        return float(criterion(xp.asarray([math.exp(log_gamma)], dtype=xp.float64, device=device))[0])
+
+    bounds = tuple(math.log(float(curve.gammas[i])) for i in (best - 1, best + 1))
+    found = minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    return math.exp(found.x) if found.fun < float(curve.criterion[best]) else float(curve.gammas[best])
+
+
+def refine_by_parabola(curve: Curve, best: int, criterion: Callable[[Array], Array]) -> float:
+    """The vertex of the parabola through the best grid point and its neighbours: no new look at the rows."""
+    a, b, c = (float(curve.criterion[i]) for i in (best - 1, best, best + 1))
+    bend = a - 2.0 * b + c
+    step = 0.5 * (a - c) / bend if bend > 0.0 else 0.0
+    ratio = float(curve.gammas[best + 1]) / float(curve.gammas[best])
+    return float(curve.gammas[best]) * ratio**step
+
+
+def _array(spectrum: Spectrum, values: Sequence[float]) -> Array:
+    xp = array_namespace(spectrum.sigma)
+    return xp.asarray(list(values), dtype=xp.float64, device=device_of(spectrum.sigma))
+
+
+def _log_grid(low: float, high: float) -> list[float]:
+    steps = max(2, math.ceil(POINTS_PER_DECADE * math.log10(high / low)))
     return [low * (high / low) ** (i / steps) for i in range(steps + 1)]

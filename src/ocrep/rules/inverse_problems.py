@@ -1,0 +1,106 @@
+"""Rules from the theory of inverse problems: the L-curve, quasi-optimality, the discrepancy principle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scipy.optimize import brentq
+
+from ocrep.kernels import Array, array_namespace
+from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
+from ocrep.rules.prediction import CriterionRule
+from ocrep.rules.search import minimise, searched_range
+from ocrep.spectrum import Spectrum
+
+
+@dataclass(frozen=True, slots=True)
+class LCurve(CriterionRule):
+    """L-curve: maximise the curvature of (log ‖HW − T‖, log ‖W‖) as γ moves.
+
+    Reference: Hansen, O'Leary, SIAM J. Sci. Comput. 14 (1993). It assumes that the curve has a corner, which
+    well-conditioned problems lack; then the optimum sits at an edge. Derivatives are analytic.
+    """
+
+    name: ClassVar[str] = "lcurve"
+
+    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """Minus the curvature with respect to t = log γ."""
+        xp = array_namespace(spectrum.sigma)
+        z2 = xp.sum(spectrum.UtT**2, axis=1)
+        if not float(xp.sum(z2)) > 0.0:
+            raise NotApplicable("The rule 'lcurve' needs weights that are not zero, and H explains nothing of T: use 'ocrep'.")
+        f, r = spectrum.filter(gamma), spectrum.shrinkage(gamma)
+        w2 = z2 / spectrum.sigma**2
+        # rss = Σ r²z² + rest and ‖W‖² = Σ f²z²/σ², with dr/dt = rf and df/dt = −rf
+        rss = xp.matmul(r**2, z2) + xp.sum(spectrum.residual)
+        rss_1, rss_2 = xp.matmul(2 * r**2 * f, z2), xp.matmul(4 * r**2 * f**2 - 2 * r**3 * f, z2)
+        size = xp.matmul(f**2, w2)
+        size_1, size_2 = -xp.matmul(2 * r * f**2, w2), xp.matmul(4 * r**2 * f**2 - 2 * r * f**3, w2)
+        x_1, y_1 = rss_1 / (2 * rss), size_1 / (2 * size)
+        x_2, y_2 = rss_2 / (2 * rss) - 2 * x_1**2, size_2 / (2 * size) - 2 * y_1**2
+        return -(x_1 * y_2 - x_2 * y_1) / (x_1**2 + y_1**2) ** 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class QuasiOptimality(FlooredRule):
+    """Quasi-optimality: minimise ‖γ dW/dγ‖ between σ_p² and σ₁².
+
+    Reference: Tikhonov, Glasko (1965); Hansen (1998). It assumes nothing about the noise. Outside that range the
+    quantity falls to zero whatever the data.
+    """
+
+    name: ClassVar[str] = "quasi_optimality"
+
+    def _choose(self, evidence: Evidence) -> Choice:
+        spectrum = evidence.spectrum
+        xp = array_namespace(spectrum.sigma)
+        if not spectrum.rank:
+            return Choice(self.name, 0.0)
+        w2 = xp.sum((spectrum.UtT / spectrum.sigma[:, None]) ** 2, axis=1)
+        low = max(spectrum.smallest**2, searched_range(self, spectrum)[0])
+        return minimise(
+            self,
+            spectrum,
+            lambda gamma: xp.matmul((spectrum.filter(gamma) * spectrum.shrinkage(gamma)) ** 2, w2),
+            between=(min(low, spectrum.largest**2), spectrum.largest**2),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy(FlooredRule):
+    """Discrepancy principle: the γ at which ‖HW − T‖² = n·Q·noise², the residual that the noise alone would leave.
+
+    Reference: Morozov (1966). `noise` is the standard deviation of the noise in T, which must be known.
+    """
+
+    noise: float | None = None
+    name: ClassVar[str] = "discrepancy"
+
+    def __post_init__(self) -> None:
+        FlooredRule.__post_init__(self)
+        if self.noise is not None and not (math.isfinite(self.noise) and self.noise >= 0):
+            raise ValueError(f"noise={self.noise!r} must be a finite standard deviation ≥ 0.")
+
+    def _choose(self, evidence: Evidence) -> Choice:
+        spectrum = evidence.spectrum
+        if self.noise is None:
+            raise NotApplicable(
+                "The rule 'discrepancy' must know the noise: use rules.Discrepancy(noise=...) with its standard "
+                "deviation, or 'gcv' or 'lcurve' if it is not known."
+            )
+        if not spectrum.rank:
+            return Choice(self.name, 0.0)
+        goal = spectrum.n * spectrum.UtT.shape[1] * self.noise**2
+        low, high = searched_range(self, spectrum)
+        floored = self.least_gamma(spectrum) > 0.0
+
+        def excess(log_gamma: float) -> float:
+            return float(spectrum.rss(math.exp(log_gamma))) - goal
+
+        if excess(math.log(low)) >= 0.0:
+            return Choice(self.name, low, floored, edge="low")
+        if excess(math.log(high)) <= 0.0:
+            return Choice(self.name, high, edge="high")
+        return Choice(self.name, math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-12)))
