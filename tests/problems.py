@@ -2,6 +2,10 @@
 
 import numpy as np
 
+from ocrep import Factor
+from ocrep.folds import FoldFactors
+from ocrep.leave_one_out import Rows
+
 
 def with_spectrum(sigma, n_rows, seed=0):
     """A matrix of `n_rows` rows whose singular values are `sigma`."""
@@ -38,3 +42,25 @@ def augmented_solution(H, T, gamma):
     M = H.shape[1]
     A = np.vstack([H, np.sqrt(gamma) * np.eye(M)])
     return np.linalg.lstsq(A, np.vstack([T, np.zeros((M, T.shape[1]))]), rcond=None)[0]
+
+
+def evidence(H, T, rule, *, intercept=False, sample_weight=None, labels=False, block=17):
+    """Spectrum, folds and rows for a rule, cut into blocks."""
+    T = T.reshape(len(T), -1)
+
+    def blocks():
+        for a in range(0, len(H), block):
+            part = slice(a, a + block)
+            yield H[part], T[part], None if sample_weight is None else sample_weight[part]
+
+    folds = None
+    if rule.folds is not None:
+        folds = FoldFactors.empty(rule.folds).absorb(blocks(), intercept=intercept)
+    factor = Factor.of(H, T, sample_weight=sample_weight, intercept=intercept)
+    return factor.spectrum(), {"folds": folds, "rows": Rows(blocks, labels)}
+
+
+def choose(rule, H, T, **options):
+    """What a rule chooses for a problem, with all that it may need."""
+    spectrum, more = evidence(H, T, rule, **options)
+    return rule.choose(spectrum, **more)

@@ -6,7 +6,9 @@ import pytest
 from problems import random_problem
 
 from ocrep import Factor, RandomLayer, rules
+from ocrep.folds import FoldFactors, FoldPlan
 from ocrep.layer import ACTIVATIONS, HiddenMap
+from ocrep.leave_one_out import Rows, left_out_outputs
 
 DEVICE = xp.Device("device1")
 
@@ -26,20 +28,22 @@ def test_the_device_really_refuses_numpy():
         np.asarray(on_device([1.0, 2.0]))
 
 
-@pytest.mark.parametrize("rule", rules.names())
+@pytest.mark.parametrize("name", rules.names())
 @pytest.mark.parametrize("intercept", [False, True])
-def test_factor_spectrum_and_rules_stay_on_the_device(rule, intercept):
-    H, T = random_problem(40, 6, 2)
-    w = np.random.default_rng(0).uniform(0.5, 2, 40)
+def test_factor_spectrum_and_rules_stay_on_the_device(name, intercept):
+    rule = rules.Discrepancy(noise=1.0) if name == "discrepancy" else rules.resolve(name)
+    H, T = random_problem(60, 6)
+    T += np.random.default_rng(1).standard_normal(T.shape)
+    w = np.random.default_rng(0).uniform(0.5, 2, 60)
     answers = []
     for convert in (np.asarray, on_device):
-        rows = [(convert(H[a:b]), convert(T[a:b]), convert(w[a:b])) for a, b in ((0, 25), (25, 40))]
-        halves = [Factor.of(h, t, sample_weight=v, intercept=intercept) for h, t, v in rows]
-        folded = Factor.fold(rows, intercept=intercept)
-        merged = halves[0].merge(halves[1])
-        for factor in (folded, merged):
+        blocks = [(convert(H[a:b]), convert(T[a:b]), convert(w[a:b])) for a, b in ((0, 35), (35, 60))]
+        halves = [Factor.of(h, t, sample_weight=v, intercept=intercept) for h, t, v in blocks]
+        folds = FoldFactors.empty(rule.folds or FoldPlan()).absorb(blocks, intercept=intercept)
+        rows = Rows(lambda blocks=blocks: iter(blocks))
+        for factor in (Factor.fold(blocks, intercept=intercept), halves[0].merge(halves[1]), folds.merged()):
             spectrum = factor.spectrum()
-            choice = rules.resolve(rule).choose(spectrum)
+            choice = rule.choose(spectrum, folds=folds, rows=rows)
             arrays = [
                 spectrum.weights(choice.gamma),
                 spectrum.intercept(choice.gamma),
@@ -48,15 +52,32 @@ def test_factor_spectrum_and_rules_stay_on_the_device(rule, intercept):
                 spectrum.norm(choice.gamma),
                 spectrum.rss(choice.gamma),
                 spectrum.dof(choice.gamma),
+                spectrum.noise_variance(choice.gamma),
+                spectrum.variance_factor(blocks[0][0], choice.gamma),
                 spectrum.singular_values,
+                factor.leading(3).spectrum().weights(choice.gamma),
+                *left_out_outputs(spectrum, rows, choice.gamma),
             ]
             if choice.curve is not None:
                 arrays += [choice.curve.gammas, choice.curve.criterion]
             answers.append((choice.gamma, arrays))
-    for on_host, elsewhere in zip(answers[:2], answers[2:], strict=True):
-        assert elsewhere[0] == pytest.approx(on_host[0], rel=1e-6, abs=0)
+    for on_host, elsewhere in zip(answers[:3], answers[3:], strict=True):
+        assert elsewhere[0] == pytest.approx(on_host[0], rel=1e-5, abs=0)
         for expected, array in zip(on_host[1], elsewhere[1], strict=True):
-            np.testing.assert_allclose(to_numpy(array), expected, rtol=1e-5)
+            np.testing.assert_allclose(to_numpy(array), expected, rtol=1e-4)
+
+
+def test_misclassified_rows_are_counted_on_the_device():
+    H, T = random_problem(60, 6)
+    codes = np.sign(T)
+    rule = rules.KFold(scoring="error")
+    gammas = []
+    for convert in (np.asarray, on_device):
+        blocks = [(convert(H[a:b]), convert(codes[a:b]), None) for a, b in ((0, 35), (35, 60))]
+        folds = FoldFactors.empty(rule.folds).absorb(blocks, intercept=False)
+        rows = Rows(lambda blocks=blocks: iter(blocks), labels=True)
+        gammas.append(rule.choose(folds.merged().spectrum(), folds=folds, rows=rows).gamma)
+    assert gammas[1] == pytest.approx(gammas[0], rel=1e-9)
 
 
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))

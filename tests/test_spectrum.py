@@ -139,5 +139,5 @@ def test_a_zero_matrix_has_rank_zero_and_zero_weights():
     assert np.isnan(spectrum.condition())
     np.testing.assert_array_equal(spectrum.weights(1.0), np.zeros((3, 1)))
     np.testing.assert_array_equal(spectrum.intercept(1.0), [1.0])
-    for name in rules.names():
+    for name in ("ocrep", "gcv", "none"):
         assert rules.resolve(name).choose(spectrum).gamma == 0.0

@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ocrep import datasets as datasets
     from ocrep import rules as rules
+    from ocrep.compare import compare_rules as compare_rules
+    from ocrep.compare import hidden_size_path as hidden_size_path
     from ocrep.estimators import PinvClassifier as PinvClassifier
     from ocrep.estimators import PinvRegressor as PinvRegressor
     from ocrep.estimators import TikhonovClassifier as TikhonovClassifier
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from ocrep.spectrum import Spectrum as Spectrum
 
 _HOME = {
+    "compare_rules": "ocrep.compare",
+    "hidden_size_path": "ocrep.compare",
     "Factor": "ocrep.factor",
     "PinvClassifier": "ocrep.estimators",
     "PinvRegressor": "ocrep.estimators",

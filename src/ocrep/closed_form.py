@@ -16,7 +16,9 @@ from ocrep import rules
 from ocrep.blocks import block_rows, row_blocks, row_slices
 from ocrep.choices import pick
 from ocrep.factor import Factor
+from ocrep.folds import FoldFactors, FoldPlan, plan_of
 from ocrep.layer import check_weights
+from ocrep.leave_one_out import Rows
 
 # Today there is one route; "auto" leaves the choice to the library.
 FACTOR_ROUTES = ("auto", "qr")
@@ -28,8 +30,12 @@ class ClosedForm(BaseEstimator, ABC):
 
     gamma: str | float | rules.Rule
     fit_intercept: bool
+    keep_folds: bool | int | FoldPlan
     factor: str
+    factor_: Factor
+    folds_: FoldFactors | None
     _target_options: ClassVar[dict[str, bool]] = {}
+    _labels_as_targets: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on all rows; the features are formed block by block and never held whole.
@@ -49,39 +55,74 @@ class ClosedForm(BaseEstimator, ABC):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self.__dict__.pop("factor_", None)
+            for name in ("factor_", "folds_"):
+                self.__dict__.pop(name, None)
             X, y = self._check_rows(X, y, reset=True)
             y = self._learn_targets(y)
-            self._absorb(X, y, self._row_weights(X, y, sample_weight))
+            weight = self._row_weights(X, y, sample_weight)
+            self._absorb(X, y, weight)
+            self._decide(self._rows(X, y, weight))
         return self
 
     def with_gamma(self, gamma: str | float | rules.Rule) -> Self:
         """Give the same network under another rule, from the stored factor, without the data.
 
-        This model stays as it is; a new one is returned.
+        This model stays as it is; a new one is returned. A rule that reads the rows, or folds that were not kept,
+        says so.
         """
         check_is_fitted(self)
         other = copy(self)
         other.gamma = gamma
-        other._choose()
+        other._decide(rows=None)
         return other
 
     def _absorb(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
-        """Merge checked rows into the factor, or begin one, and solve anew."""
+        """Merge checked rows into the factor, or begin one."""
         pick("factor", self.factor, dict.fromkeys(FACTOR_ROUTES))
-        start = getattr(self, "factor_", None)
-        if start is None:
+        first = not hasattr(self, "factor_")
+        if first:
             self._begin_features(X, weight)
-        rows = block_rows(self._features(X[:1]).shape[1] + self._encode(y[:1]).shape[1])
-        blocks = ((self._features(x), self._encode(t), w) for x, t, w in row_blocks(X, y, weight, rows))
-        self.factor_ = Factor.fold(blocks, intercept=self.fit_intercept, start=start)
+        folds = self._begin_folds() if first else self.folds_
+        blocks = self._rows(X, y, weight).blocks()
+        if folds is None:
+            start = None if first else self.factor_
+            self.factor_ = Factor.fold(blocks, intercept=self.fit_intercept, start=start)
+        else:
+            folds = folds.absorb(blocks, intercept=self.fit_intercept)
+            self.factor_ = folds.merged()
+        self.folds_ = folds
+        self._settle_size()
         self.spectrum_ = self.factor_.spectrum()
-        self._choose()
 
-    def _choose(self) -> None:
+    def _settle_size(self) -> None:
+        """A place to cut the factor down before it is decomposed."""
+
+    def _begin_folds(self) -> FoldFactors | None:
+        """One factor per fold if the rule reads them or the user wants them kept."""
+        plan = rules.resolve(self.gamma).folds or plan_of(self.keep_folds)
+        return None if plan is None else FoldFactors.empty(plan)
+
+    def rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        """Rows as this fitted model sees them, `(H, T, sample_weight)` by blocks, for tools that read them again."""
+        check_is_fitted(self)
+        X, y = self._check_rows(X, y, reset=False)
+        y = self._known_targets(y)
+        return self._rows(X, y, self._row_weights(X, y, sample_weight))
+
+    def _rows(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Rows:
+        """The checked rows as features and coded targets, block by block, as often as asked."""
+        rows = block_rows(self._features(X[:1]).shape[1] + self._encode(y[:1]).shape[1])
+
+        def blocks() -> Iterator[tuple[Any, Any, Any]]:
+            for x, t, w in row_blocks(X, y, weight, rows):
+                yield self._features(x), self._encode(t), w
+
+        return Rows(blocks, labels=self._labels_as_targets)
+
+    def _decide(self, rows: Rows | None) -> None:
         """Choose γ, and read off the spectrum all that depends on it."""
         spectrum = self.spectrum_
-        self.choice_ = rules.resolve(self.gamma).choose(spectrum)
+        self.choice_ = rules.resolve(self.gamma).choose(spectrum, folds=self.folds_, rows=rows)
         self.gamma_ = self.choice_.gamma
         self.singular_values_ = spectrum.singular_values
         self.rank_ = spectrum.rank
@@ -91,13 +132,15 @@ class ClosedForm(BaseEstimator, ABC):
 
     def _outputs(self, X: Any) -> np.ndarray:
         """HW + b, (n_samples, n_targets), block by block, in the precision of X."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_INPUTS)
         weights = np.atleast_2d(self.coef_).T
         outputs = np.empty((X.shape[0], weights.shape[1]), dtype=X.dtype)
         for part in row_slices(X.shape[0], block_rows(weights.shape[0])):
             outputs[part] = self._features(X[part]) @ weights + self.intercept_
         return outputs
+
+    def _check_new_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **_INPUTS)
 
     def _check_rows(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         return validate_data(self, X, y, reset=reset, **_INPUTS, **self._target_options)
@@ -116,6 +159,10 @@ class ClosedForm(BaseEstimator, ABC):
     @abstractmethod
     def _learn_targets(self, y: Any) -> np.ndarray:
         """Learn what the targets are, and give y in the form that `_encode` takes."""
+
+    @abstractmethod
+    def _known_targets(self, y: Any) -> np.ndarray:
+        """Give y in the form that `_encode` takes, as learned before."""
 
     @abstractmethod
     def _encode(self, y: np.ndarray) -> np.ndarray:

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ocrep import rules
 from ocrep.closed_form import ClosedForm
+from ocrep.folds import FoldFactors, FoldPlan
+from ocrep.hidden_size import choose_size
 from ocrep.kernels import Array
 from ocrep.layer import RandomLayer
 from ocrep.rules import Rule
@@ -30,11 +33,14 @@ _FEW_UNITS = 16
 class _HiddenUnits(ClosedForm):
     """Features are the units of a random layer."""
 
-    n_hidden: int
+    n_hidden: int | str
+    max_hidden: int
     layer_: RandomLayer
 
     def _begin_features(self, X: Any, weight: np.ndarray | None) -> None:
         layer = RandomLayer(**{name: getattr(self, name) for name in _LAYER_PARAMETERS})
+        if self._auto:
+            layer.set_params(n_hidden=self.max_hidden).refuse_unnested()
         for known in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, known):
                 setattr(layer, known, getattr(self, known))
@@ -43,6 +49,25 @@ class _HiddenUnits(ClosedForm):
 
     def _features(self, X: Any) -> np.ndarray:
         return self.layer_.map_(X)
+
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.n_hidden, str) and self.n_hidden == "auto"
+
+    def _begin_folds(self) -> FoldFactors | None:
+        return super()._begin_folds() or (FoldFactors.empty(FoldPlan()) if self._auto else None)
+
+    def _settle_size(self) -> None:
+        """Choose the number of units along the nested path, and cut layer and factors down to it."""
+        if not self._auto:
+            return
+        factor, folds = self.factor_, self.folds_
+        assert folds is not None
+        n_fixed = factor.n_features - self.n_hidden_
+        self.n_hidden_ = choose_size(factor, folds, rules.resolve(self.gamma), n_fixed=n_fixed)
+        self.layer_ = self.layer_.leading(self.n_hidden_)
+        self.factor_ = factor.leading(n_fixed + self.n_hidden_)
+        self.folds_ = folds.leading(n_fixed + self.n_hidden_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -72,8 +97,8 @@ class PinvRegressor(_HiddenUnits, Regression):
 
     Parameters
     ----------
-    n_hidden : int, default=200
-        Number of hidden units M.
+    n_hidden : int or "auto", default=200
+        Number of hidden units M; "auto" chooses it up to `max_hidden` by exact three-fold cross-validation.
     activation : str or callable, default="sigmoid"
         "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
     gamma : str, Rule or float, default="ocrep"
@@ -89,6 +114,11 @@ class PinvRegressor(_HiddenUnits, Regression):
         Whether the output also sees the scaled inputs.
     fit_intercept : bool, default=False
         Whether the output has a constant that is not penalised.
+    max_hidden : int, default=300
+        The largest size that `n_hidden="auto"` considers; above 300 it searches from coarse to fine.
+    keep_folds : bool or int, default=False
+        Whether to keep one factor per fold (True: three folds), so that `with_gamma("kfold")` and
+        `with_gamma("ocrep_cv")` work later.
     factor : {"auto", "qr"}, default="auto"
         How the triangular factor is computed; "auto" leaves it to the library.
     random_state : int, RandomState instance or None, default=None
@@ -109,7 +139,9 @@ class PinvRegressor(_HiddenUnits, Regression):
     layer_ : RandomLayer
         The fitted hidden layer.
     factor_ : Factor
-        The triangular factor of the rows; `partial_fit` and `with_gamma` go on from it.
+        The triangular factor of the rows; `partial_fit` goes on from it.
+    folds_ : FoldFactors or None
+        One factor per fold, if the rule reads them or `keep_folds` asks for them.
     spectrum_ : Spectrum
         Singular values and all that depends on γ.
     singular_values_ : ndarray
@@ -133,7 +165,7 @@ class PinvRegressor(_HiddenUnits, Regression):
 
     def __init__(
         self,
-        n_hidden: int = 200,
+        n_hidden: int | str = 200,
         *,
         activation: str | Callable[[Array], Array] = "sigmoid",
         gamma: str | float | Rule = "ocrep",
@@ -142,6 +174,8 @@ class PinvRegressor(_HiddenUnits, Regression):
         weight_scale: float | str = 1.0,
         direct_link: bool = False,
         fit_intercept: bool = False,
+        max_hidden: int = 300,
+        keep_folds: bool | int | FoldPlan = False,
         factor: str = "auto",
         random_state: Any = None,
     ) -> None:
@@ -153,6 +187,8 @@ class PinvRegressor(_HiddenUnits, Regression):
         self.weight_scale = weight_scale
         self.direct_link = direct_link
         self.fit_intercept = fit_intercept
+        self.max_hidden = max_hidden
+        self.keep_folds = keep_folds
         self.factor = factor
         self.random_state = random_state
 
@@ -164,10 +200,14 @@ class PinvClassifier(_HiddenUnits, Classification):
 
     Parameters
     ----------
-    n_hidden, activation, gamma, scale, weights, weight_scale, direct_link, fit_intercept, factor, random_state
+    n_hidden, activation, gamma, scale, weights, weight_scale, direct_link, fit_intercept, max_hidden, \
+keep_folds, factor, random_state
         As in `PinvRegressor`.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weight of each class's rows; "balanced" makes all classes weigh the same.
+    calibrate : "loo" or None, default=None
+        "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs, so that no data is held
+        out and nothing refitted; `predict_proba` exists then.
 
     Attributes
     ----------
@@ -190,7 +230,7 @@ condition_number_, regularized_condition_number_
 
     def __init__(
         self,
-        n_hidden: int = 200,
+        n_hidden: int | str = 200,
         *,
         activation: str | Callable[[Array], Array] = "sigmoid",
         gamma: str | float | Rule = "ocrep",
@@ -199,9 +239,12 @@ condition_number_, regularized_condition_number_
         weight_scale: float | str = 1.0,
         direct_link: bool = False,
         fit_intercept: bool = False,
+        max_hidden: int = 300,
+        keep_folds: bool | int | FoldPlan = False,
         factor: str = "auto",
         random_state: Any = None,
         class_weight: dict[Any, float] | str | None = None,
+        calibrate: str | None = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
@@ -211,9 +254,12 @@ condition_number_, regularized_condition_number_
         self.weight_scale = weight_scale
         self.direct_link = direct_link
         self.fit_intercept = fit_intercept
+        self.max_hidden = max_hidden
+        self.keep_folds = keep_folds
         self.factor = factor
         self.random_state = random_state
         self.class_weight = class_weight
+        self.calibrate = calibrate
 
 
 class TikhonovRegressor(_OwnFeatures, Regression):
@@ -225,6 +271,9 @@ class TikhonovRegressor(_OwnFeatures, Regression):
         A rule's name (`ocrep.rules.names()` lists them), a rule object, or a number ≥ 0.
     fit_intercept : bool, default=True
         Whether to add a constant that is not penalised.
+    keep_folds : bool or int, default=False
+        Whether to keep one factor per fold (True: three folds), so that `with_gamma("kfold")` and
+        `with_gamma("ocrep_cv")` work later.
     factor : {"auto", "qr"}, default="auto"
         How the triangular factor is computed; "auto" leaves it to the library.
 
@@ -246,10 +295,12 @@ regularized_condition_number_
         gamma: str | float | Rule = "gcv",
         *,
         fit_intercept: bool = True,
+        keep_folds: bool | int | FoldPlan = False,
         factor: str = "auto",
     ) -> None:
         self.gamma = gamma
         self.fit_intercept = fit_intercept
+        self.keep_folds = keep_folds
         self.factor = factor
 
 
@@ -258,10 +309,13 @@ class TikhonovClassifier(_OwnFeatures, Classification):
 
     Parameters
     ----------
-    gamma, fit_intercept, factor
+    gamma, fit_intercept, keep_folds, factor
         As in `TikhonovRegressor`.
     class_weight : dict, "balanced" or None, default=None
         Factor on the weight of each class's rows; "balanced" makes all classes weigh the same.
+    calibrate : "loo" or None, default=None
+        "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs, so that no data is held
+        out and nothing refitted; `predict_proba` exists then.
 
     Attributes
     ----------
@@ -283,10 +337,14 @@ regularized_condition_number_
         gamma: str | float | Rule = "gcv",
         *,
         fit_intercept: bool = True,
+        keep_folds: bool | int | FoldPlan = False,
         factor: str = "auto",
         class_weight: dict[Any, float] | str | None = None,
+        calibrate: str | None = None,
     ) -> None:
         self.gamma = gamma
         self.fit_intercept = fit_intercept
+        self.keep_folds = keep_folds
         self.factor = factor
         self.class_weight = class_weight
+        self.calibrate = calibrate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -41,6 +41,15 @@ class FoldPlan:
         return (x % np.uint64(self.n_folds)).astype(np.intp)
 
 
+def plan_of(keep_folds: bool | int | FoldPlan) -> FoldPlan | None:
+    """What `keep_folds` means: False nothing, True three folds, a number that many, a plan itself."""
+    if isinstance(keep_folds, FoldPlan):
+        return keep_folds
+    if isinstance(keep_folds, bool):
+        return FoldPlan() if keep_folds else None
+    return FoldPlan(keep_folds) if keep_folds else None
+
+
 @dataclass(frozen=True, eq=False)
 class FoldFactors:
     """One factor per fold; a fold without rows has none."""
@@ -64,7 +73,11 @@ class FoldFactors:
             for v in range(self.plan.n_folds):
                 mine = np.flatnonzero(fold == v)
                 if mine.size:
-                    part = (take_rows(H, mine), take_rows(T, mine), weight if weight is None else take_rows(weight, mine))
+                    part = (
+                        take_rows(H, mine),
+                        take_rows(T, mine),
+                        weight if weight is None else take_rows(weight, mine),
+                    )
                     factors[v] = Factor.fold([part], intercept=intercept, start=factors[v])
         return FoldFactors(self.plan, tuple(factors), n_read)
 
@@ -82,14 +95,17 @@ class FoldFactors:
     def training(self) -> tuple[Factor, ...]:
         """For each fold that can be held out, the factor of the others."""
         filled = self._filled
-        return tuple(
-            reduce(Factor.merge, filled[:v] + filled[v + 1 :]) for v in range(len(filled)) if len(filled) > 1
-        )
+        return tuple(reduce(Factor.merge, filled[:v] + filled[v + 1 :]) for v in range(len(filled)) if len(filled) > 1)
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, ...]:
         """The spectra of `training`."""
         return tuple(factor.spectrum() for factor in self.training)
+
+    @property
+    def n_targets(self) -> int:
+        """Columns of T."""
+        return self._filled[0].n_targets
 
     @property
     def weight_sums(self) -> tuple[float, ...]:
@@ -102,10 +118,13 @@ class FoldFactors:
         The rows of a fold enter only through its factor: ‖[1 | H | T]·[−b; −W; I]‖² = ‖R_v·[−b; −W; I]‖².
         """
         errors = [
-            held_out.squared_error(spectrum.weights(gamma), spectrum.intercept(gamma))
-            for held_out, spectrum in zip(self._filled, self.spectra, strict=True)
+            fold.squared_error(spectrum.weights(gamma), spectrum.intercept(gamma)) for fold, spectrum in self.held_out()
         ]
         return array_namespace(errors[0]).stack(errors)
+
+    def held_out(self) -> Iterator[tuple[Factor, Spectrum]]:
+        """Each fold with the spectrum of the others."""
+        yield from zip(self._filled, self.spectra, strict=True)
 
     @property
     def usable(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -221,6 +222,21 @@ class RandomLayer(TransformerMixin, BaseEstimator):
     def map_(self) -> HiddenMap:
         """The fitted layer as a pure function of arrays."""
         return HiddenMap(self.weights_, self.biases_, self.center_, self.scale_, self._activation(), self.direct_link)
+
+    def leading(self, n_hidden: int) -> RandomLayer:
+        """The fitted layer of the first `n_hidden` units, which is what that size and seed would have drawn."""
+        first = copy(self).set_params(n_hidden=n_hidden)
+        first.weights_, first.biases_ = self.weights_[:, :n_hidden], self.biases_[:n_hidden]
+        return first
+
+    def refuse_unnested(self) -> None:
+        """Raise unless smaller layers are the beginning of larger ones."""
+        if self.weights == "orthogonal" or self.weight_scale == "inverse_sqrt":
+            raise ValueError(
+                "Hidden sizes are compared along nested layers, but weights='orthogonal' and "
+                "weight_scale='inverse_sqrt' draw each size differently: use weights='uniform' or 'normal', and a "
+                "number as weight_scale."
+            )
 
     def draw(self, X: Any, sample_weight: Any) -> RandomLayer:
         """Fit on rows that are already checked."""

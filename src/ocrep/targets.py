@@ -6,10 +6,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from ocrep.blocks import block_rows, row_slices
+from ocrep.calibration import Calibrator
 from ocrep.closed_form import ClosedForm, unchanged_on_error
+from ocrep.leave_one_out import Rows
 
 
 class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
@@ -28,17 +33,44 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         with unchanged_on_error(self):
             first = not hasattr(self, "factor_")
             X, y = self._check_rows(X, y, reset=first)
-            y = self._learn_targets(y) if first else y
+            y = self._learn_targets(y) if first else self._known_targets(y)
             self._absorb(X, y, self._row_weights(X, y, sample_weight))
+            self._decide(rows=None)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the targets, in the shape and precision of training."""
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict the targets, in the shape of training.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default=False
+            Whether to give the standard deviation of each prediction too: of the noise, estimated by
+            rss/(n − dof), and of the weights under the prior that γ stands for, as in `BayesianRidge`. It holds for
+            a row of weight 1, and knows nothing of the bias of a γ that is too large.
+
+        Returns
+        -------
+        ndarray, or a pair of them with `return_std`
+        """
+        X = self._check_new_rows(X)
         outputs = self._outputs(X)
-        return outputs[:, 0] if self._one_dimensional else outputs
+        predicted = outputs[:, 0] if self._one_dimensional else outputs
+        return (predicted, self._standard_deviations(X).reshape(predicted.shape)) if return_std else predicted
+
+    def _standard_deviations(self, X: Any) -> np.ndarray:
+        factor = np.empty(X.shape[0])
+        for part in row_slices(X.shape[0], block_rows(self.spectrum_.Vt.shape[1])):
+            factor[part] = self.spectrum_.variance_factor(self._features(X[part]), self.gamma_)
+        noise = self.spectrum_.noise_variance(self.gamma_)
+        return np.sqrt(noise * (1.0 + factor[:, None])).astype(X.dtype, copy=False)
 
     def _learn_targets(self, y: np.ndarray) -> np.ndarray:
         self._one_dimensional = y.ndim == 1
+        return y
+
+    def _known_targets(self, y: np.ndarray) -> np.ndarray:
         return y
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
@@ -49,11 +81,18 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         self.intercept_ = float(intercept[0]) if self._one_dimensional else intercept
 
 
+def _calibrated(estimator: Any) -> bool:
+    return estimator.calibrate is not None
+
+
 class Classification(ClassifierMixin, ClosedForm):
     """Targets are labels: ±1 one-hot, one column for two classes."""
 
+    _labels_as_targets: ClassVar[bool] = True
     class_weight: dict[Any, float] | str | None
+    calibrate: str | None
     classes_: np.ndarray
+    calibrator_: Calibrator
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
@@ -66,21 +105,49 @@ class Classification(ClassifierMixin, ClosedForm):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "factor_")
+            if self.calibrate is not None:
+                raise ValueError("calibrate='loo' needs all rows at once: use fit, or set calibrate=None.")
             self._declare_classes(classes, first)
             X, y = self._check_rows(X, y, reset=first)
-            y = self._code(_labels(y))
+            y = self._known_targets(y)
             self._absorb(X, y, self._row_weights(X, y, sample_weight, streamed=True))
+            self._decide(rows=None)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Give the network's outputs: one column per class, or one in all for two classes (> 0: the second)."""
-        outputs = self._outputs(X)
+        outputs = self._outputs(self._check_new_rows(X))
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label with the largest output."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    @available_if(_calibrated)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probability of each class, (n_samples, n_classes); needs `calibrate="loo"`."""
+        outputs = self._outputs(self._check_new_rows(X))
+        if not hasattr(self, "calibrator_"):
+            raise NotFittedError(
+                "The probabilities were calibrated for another γ, and to do it anew the rows are needed: "
+                "fit with this gamma."
+            )
+        return self.calibrator_.probabilities(outputs)
+
+    @available_if(_calibrated)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Give the logarithm of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def _decide(self, rows: Rows | None) -> None:
+        super()._decide(rows)
+        self.__dict__.pop("calibrator_", None)
+        if self.calibrate is None or rows is None:
+            return
+        if self.calibrate != "loo":
+            raise ValueError(f"calibrate={self.calibrate!r} must be 'loo' or None.")
+        self.calibrator_ = Calibrator.on_left_out_rows(self.spectrum_, rows, self.gamma_)
 
     def _learn_targets(self, y: np.ndarray) -> np.ndarray:
         self.classes_, codes = np.unique(_labels(y), return_inverse=True)
@@ -133,8 +200,8 @@ class Classification(ClassifierMixin, ClosedForm):
         elif classes is not None and not np.array_equal(classes, self.classes_):
             raise ValueError(f"classes={list(classes)} differs from the first call's {list(self.classes_)}.")
 
-    def _code(self, labels: np.ndarray) -> np.ndarray:
-        """Positions of the labels in `classes_`."""
+    def _known_targets(self, y: np.ndarray) -> np.ndarray:
+        labels = _labels(y)
         codes = np.searchsorted(self.classes_, labels).clip(max=len(self.classes_) - 1)
         new = np.unique(labels[self.classes_[codes] != labels])
         if len(new):

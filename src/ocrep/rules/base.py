@@ -60,9 +60,7 @@ class Rule(ABC):
     folds: FoldPlan | None = None
     """How the rule wants the rows divided, if it does."""
 
-    def choose(
-        self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: Rows | None = None
-    ) -> Choice:
+    def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: Rows | None = None) -> Choice:
         """Choose γ for this problem; a rule that cannot raises `NotApplicable`, a ValueError."""
         self._check_needs(folds, rows)
         return self._choose(Evidence(spectrum, folds, rows))

@@ -158,9 +158,9 @@ def fold_errors(folds: FoldFactors, gamma: Array) -> Array:
 
 
 def mean_squared_error(folds: FoldFactors, gamma: Array) -> Array:
-    """Mean squared error over all rows, each held out once."""
+    """Mean squared error over all rows and targets, each row held out once."""
     errors = folds.squared_errors(gamma)
-    return array_namespace(errors).sum(errors, axis=0) / sum(folds.weight_sums)
+    return array_namespace(errors).sum(errors, axis=0) / (sum(folds.weight_sums) * folds.n_targets)
 
 
 def misclassified(folds: FoldFactors, rows: Rows, gamma: Array) -> Array:
@@ -176,12 +176,12 @@ def misclassified(folds: FoldFactors, rows: Rows, gamma: Array) -> Array:
             mine = (fold == v).nonzero()[0]
             h, t = as_float64(take_rows(H, mine)), as_float64(take_rows(T, mine))
             outputs = xp.matmul(h, W) + b[:, None, :]
-            miss = xp.astype(~_same_class(outputs, t), xp.float64)
+            miss = xp.astype(~same_class(outputs, t), xp.float64)
             wrong = wrong + xp.sum(miss if weight is None else miss * take_rows(weight, mine), axis=1)
     return wrong / sum(folds.weight_sums)
 
 
-def _same_class(outputs: Array, T: Array) -> Array:
+def same_class(outputs: Array, T: Array) -> Array:
     """Whether outputs (γ × rows × Q) and ±1 codes (rows × Q) name the same class."""
     xp = array_namespace(T)
     if T.shape[1] == 1:

@@ -1,0 +1,41 @@
+"""Probabilities from the network's outputs: a softmax fitted on what each row would get had it been left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from ocrep.leave_one_out import Rows, left_out_outputs
+from ocrep.spectrum import Spectrum
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibrator:
+    """P(class | outputs) = softmax(slope·outputs + offset); for two classes, the logistic of one output."""
+
+    slope: np.ndarray
+    offset: np.ndarray
+
+    @classmethod
+    def on_left_out_rows(cls, spectrum: Spectrum, rows: Rows, gamma: float) -> Calibrator:
+        """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
+        outputs = np.concatenate(list(left_out_outputs(spectrum, rows, gamma)))
+        targets, weights = [], []
+        for _, T, weight in rows.blocks():
+            targets.append((T[:, 0] > 0).astype(int) if T.shape[1] == 1 else T.argmax(axis=1))
+            weights.append(np.ones(T.shape[0]) if weight is None else weight)
+        # Left-out outputs overlap unless the classes are separable; then the slight penalty keeps the slope finite.
+        model = LogisticRegression(C=100.0, max_iter=1000)
+        model.fit(outputs, np.concatenate(targets), sample_weight=np.concatenate(weights))
+        return cls(model.coef_.T, model.intercept_)
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """(n_samples, n_classes), each row adding up to 1."""
+        logits = outputs @ self.slope + self.offset
+        if logits.shape[1] == 1:
+            logits = np.hstack([-logits, logits]) / 2.0
+        logits -= logits.max(axis=1, keepdims=True)
+        powers = np.exp(logits)
+        return (powers / powers.sum(axis=1, keepdims=True)).astype(outputs.dtype, copy=False)

@@ -1,0 +1,208 @@
+"""Tables from one factorisation: all rules side by side, and all hidden sizes side by side (needs pandas)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ocrep import rules as all_rules
+from ocrep.choices import pick
+from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.hidden_size import at_size
+from ocrep.kernels import Array
+from ocrep.leave_one_out import Rows
+from ocrep.rules.cross_validation import mean_squared_error, misclassified, same_class
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def compare_rules(
+    X: Any,
+    y: Any,
+    *,
+    n_hidden: int | None = 200,
+    rules: Iterable[Any] | None = None,
+    test: tuple[Any, Any] | None = None,
+    task: str = "auto",
+    sample_weight: Any = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Compare rules for γ on one network, for the price of one fit.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Training rows.
+    n_hidden : int or None, default=200
+        Hidden units; None compares on the features in X themselves.
+    rules : iterable of names, rules or numbers, default=None
+        What may be given as `gamma`; all names if None.
+    test : pair (X, y), default=None
+        Rows to test on.
+    task : {"auto", "regression", "classification"}, default="auto"
+        "auto" takes whole numbers, text and booleans for labels, and other numbers for a regression.
+    sample_weight : array-like, default=None
+        Weights of the training rows.
+    **options
+        Passed on to the estimator: `random_state`, `activation`, `fit_intercept`, …
+
+    Returns
+    -------
+    DataFrame
+        One row per rule: `rule`, `gamma`, `edge` (where the optimum sits at an end of its search), `floored`,
+        `condition` (μ(H^reg)), `dof`, `train_error`, `cv_error` (exact three-fold), `test_error`, `seconds` to choose
+        γ, and `reason` where a rule does not apply. Errors are RMSE, or the share of misclassified rows.
+    """
+    pandas = _pandas()
+    model = _estimator(y, task, n_hidden, keep_folds=True, gamma="none", **options)
+    model.fit(X, y, sample_weight=sample_weight)
+    rows = model.rows(X, y, sample_weight)
+    table = [_apply(model, rule, rows) for rule in (all_rules.names() if rules is None else rules)]
+    chosen = [line for line in table if "gamma" in line]
+    if chosen:
+        gammas = np.array([line["gamma"] for line in chosen])
+        errors = {"train_error": _errors(model, rows, gammas), "cv_error": _cv_errors(model, rows, gammas)}
+        if test is not None:
+            errors["test_error"] = _errors(model, model.rows(*test), gammas)
+        for name, values in errors.items():
+            for line, value in zip(chosen, values, strict=True):
+                line[name] = float(value)
+    columns = ["rule", "gamma", "edge", "floored", "condition", "dof", "train_error", "cv_error", "test_error"]
+    return pandas.DataFrame(table, columns=[*columns, "seconds", "reason"])
+
+
+def hidden_size_path(
+    X: Any,
+    y: Any,
+    *,
+    sizes: Sequence[int] | None = None,
+    gamma: Any = "ocrep",
+    test: tuple[Any, Any] | None = None,
+    n_folds: int = 3,
+    task: str = "auto",
+    sample_weight: Any = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Errors, γ and condition numbers for many hidden sizes, from one factor.
+
+    The first m units of a layer of M are the layer of m for the same seed, and their factor is the leading block
+    of R, so each row of the table equals a fit of that size.
+
+    Parameters
+    ----------
+    X, y : array-like
+        Training rows.
+    sizes : sequence of int, default=None
+        Hidden sizes; 1, 2, …, 300 if None.
+    gamma : name, rule or number, default="ocrep"
+        Any rule that needs no rows.
+    test : pair (X, y), default=None
+        Rows to test on.
+    n_folds : int, default=3
+        Folds of the exact cross-validation; 0 leaves it out.
+    task, sample_weight, **options
+        As in `compare_rules`.
+
+    Returns
+    -------
+    DataFrame
+        One row per size: `n_hidden`, `gamma`, `condition`, `regularized_condition`, `cv_error` (RMSE of the coded
+        targets; a rule that needs no folds chooses anew on each training part) and `test_error` (RMSE, or the share
+        of misclassified rows).
+    """
+    pandas = _pandas()
+    rule = all_rules.resolve(gamma)
+    if rule.needs == "rows":
+        raise all_rules.NotApplicable(
+            f"A path over hidden sizes reads no rows, and {rule.name!r} needs them: use 'kfold'."
+        )
+    chosen = sorted({int(size) for size in (range(1, 301) if sizes is None else sizes)})
+    if not chosen or chosen[0] < 1:
+        raise ValueError("sizes needs at least one whole number ≥ 1.")
+    folds = n_folds if rule.folds is None else rule.folds
+    model = _estimator(y, task, chosen[-1], gamma="none", keep_folds=folds, **options)
+    model.fit(X, y, sample_weight=sample_weight)
+    model.layer_.refuse_unnested()
+    n_fixed = model.factor_.n_features - chosen[-1]
+    test_rows = None if test is None else model.rows(*test)
+    table = []
+    for n_hidden in chosen:
+        size = at_size(model.factor_, model.folds_, rule, n_hidden, n_fixed)
+        line = {
+            "n_hidden": n_hidden,
+            "gamma": size.gamma,
+            "condition": size.condition,
+            "regularized_condition": size.regularized_condition,
+            "cv_error": None if size.cv_error is None else size.cv_error**0.5,
+        }
+        if test_rows is not None:
+            weights = size.spectrum.weights([size.gamma]), size.spectrum.intercept([size.gamma])
+            line["test_error"] = float(row_errors(test_rows, *weights)[0])
+        table.append(line)
+    return pandas.DataFrame(table)
+
+
+def _estimator(y: Any, task: str, n_hidden: int | None, **options: Any) -> Any:
+    if task == "auto":
+        kind = np.asarray(y).dtype.kind
+        task = "regression" if kind in "fc" else "classification"
+    estimators = {
+        "regression": (PinvRegressor, TikhonovRegressor),
+        "classification": (PinvClassifier, TikhonovClassifier),
+    }
+    network, own_features = pick("task", task, estimators, also=", or 'auto'")
+    return own_features(**options) if n_hidden is None else network(n_hidden, **options)
+
+
+def _apply(model: Any, rule: Any, rows: Rows) -> dict[str, Any]:
+    """One line of the table: a rule's choice, or why it has none."""
+    name = rule if isinstance(rule, str) else repr(rule)
+    start = perf_counter()
+    try:
+        choice = all_rules.resolve(rule).choose(model.spectrum_, folds=model.folds_, rows=rows)
+    except all_rules.NotApplicable as reason:
+        return {"rule": name, "reason": str(reason)}
+    return {
+        "rule": name,
+        "gamma": choice.gamma,
+        "edge": choice.edge,
+        "floored": choice.floored,
+        "condition": float(model.spectrum_.condition(choice.gamma)),
+        "dof": float(model.spectrum_.dof(choice.gamma)),
+        "seconds": perf_counter() - start,
+    }
+
+
+def _cv_errors(model: Any, rows: Rows, gammas: np.ndarray) -> np.ndarray:
+    if not model.folds_.usable:
+        return np.full(len(gammas), np.nan)
+    return (
+        misclassified(model.folds_, rows, gammas) if rows.labels else np.sqrt(mean_squared_error(model.folds_, gammas))
+    )
+
+
+def _errors(model: Any, rows: Rows, gammas: np.ndarray) -> np.ndarray:
+    return row_errors(rows, model.spectrum_.weights(gammas), model.spectrum_.intercept(gammas))
+
+
+def row_errors(rows: Rows, weights: Array, intercept: Array) -> np.ndarray:
+    """RMSE, or the share of misclassified rows, for weights (γ × M × Q), in one pass over the rows."""
+    total, count = np.zeros(len(weights)), 0.0
+    for H, T, weight in rows.blocks():
+        w = np.ones(len(H)) if weight is None else weight
+        outputs = H[:, : weights.shape[1]] @ weights + intercept[:, None, :]
+        lost = ~same_class(outputs, T) if rows.labels else ((outputs - T) ** 2).mean(axis=2)
+        total, count = total + lost @ w, count + w.sum()
+    return total / count if rows.labels else np.sqrt(total / count)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as exc:
+        raise ImportError("Tables need pandas: install ocrep[data].") from exc
+    return pandas
