@@ -65,7 +65,9 @@ def test_a_noise_that_cannot_be_is_reported_as_an_edge(deconvolution, noise, edg
     assert rules.Discrepancy(noise=noise).choose(Factor.of(H, T).spectrum()).edge == edge
 
 
-@pytest.mark.parametrize("rule", [rules.LCurve(), rules.GCV(), rules.Discrepancy(noise=0.01), rules.MarginalLikelihood()])
+@pytest.mark.parametrize(
+    "rule", [rules.LCurve(), rules.GCV(), rules.Discrepancy(noise=0.01), rules.MarginalLikelihood()]
+)
 def test_an_ill_posed_problem_is_solved(deconvolution, rule):
     H, T, truth, _ = deconvolution
     spectrum = Factor.of(H, T).spectrum()

@@ -91,11 +91,15 @@ class ClosedForm(BaseEstimator, ABC):
             folds = folds.absorb(blocks, intercept=self.fit_intercept)
             self.factor_ = folds.merged()
         self.folds_ = folds
-        self._settle_size()
+        if first:
+            self._settle_size()
         self.spectrum_ = self.factor_.spectrum()
 
     def _settle_size(self) -> None:
         """A place to cut the factor down before it is decomposed."""
+
+    def _check_streamed(self) -> None:
+        """A place to refuse what needs all rows at once."""
 
     def _begin_folds(self) -> FoldFactors | None:
         """One factor per fold if the rule reads them or the user wants them kept."""

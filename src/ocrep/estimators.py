@@ -13,7 +13,7 @@ from ocrep.closed_form import ClosedForm
 from ocrep.folds import FoldFactors, FoldPlan
 from ocrep.hidden_size import choose_size
 from ocrep.kernels import Array
-from ocrep.layer import RandomLayer
+from ocrep.layer import RandomLayer, check_size
 from ocrep.rules import Rule
 from ocrep.targets import Classification, Regression
 
@@ -40,7 +40,9 @@ class _HiddenUnits(ClosedForm):
     def _begin_features(self, X: Any, weight: np.ndarray | None) -> None:
         layer = RandomLayer(**{name: getattr(self, name) for name in _LAYER_PARAMETERS})
         if self._auto:
-            layer.set_params(n_hidden=self.max_hidden).refuse_unnested()
+            layer.set_params(n_hidden=check_size("max_hidden", self.max_hidden)).refuse_unnested()
+        elif isinstance(self.n_hidden, str):
+            raise ValueError(f"n_hidden={self.n_hidden!r} must be a whole number ≥ 1, or 'auto'.")
         for known in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, known):
                 setattr(layer, known, getattr(self, known))
@@ -56,6 +58,12 @@ class _HiddenUnits(ClosedForm):
 
     def _begin_folds(self) -> FoldFactors | None:
         return super()._begin_folds() or (FoldFactors.empty(FoldPlan()) if self._auto else None)
+
+    def _check_streamed(self) -> None:
+        if self._auto and not hasattr(self, "factor_"):
+            raise ValueError(
+                "n_hidden='auto' needs all rows at once to choose the size: use fit first, or give a number."
+            )
 
     def _settle_size(self) -> None:
         """Choose the number of units along the nested path, and cut layer and factors down to it."""

@@ -240,7 +240,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
 
     def draw(self, X: Any, sample_weight: Any) -> RandomLayer:
         """Fit on rows that are already checked."""
-        n_hidden = _positive_int("n_hidden", self.n_hidden)
+        n_hidden = check_size("n_hidden", self.n_hidden)
         self._activation()
         draw = pick("weights", self.weights, WEIGHTS)
         factor = _weight_factor(self.weight_scale, n_hidden)
@@ -326,7 +326,8 @@ def _weight_factor(weight_scale: float | str, n_hidden: int) -> float:
     raise ValueError(f"weight_scale={weight_scale!r} must be a finite number > 0, or 'inverse_sqrt'.")
 
 
-def _positive_int(name: str, value: Any) -> int:
+def check_size(name: str, value: Any) -> int:
+    """Give `value` as an int if it is a whole number ≥ 1."""
     if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
         return int(value)
     raise ValueError(f"{name}={value!r} must be a whole number ≥ 1.")

@@ -32,6 +32,7 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "factor_")
+            self._check_streamed()
             X, y = self._check_rows(X, y, reset=first)
             y = self._learn_targets(y) if first else self._known_targets(y)
             self._absorb(X, y, self._row_weights(X, y, sample_weight))
@@ -105,6 +106,7 @@ class Classification(ClassifierMixin, ClosedForm):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "factor_")
+            self._check_streamed()
             if self.calibrate is not None:
                 raise ValueError("calibrate='loo' needs all rows at once: use fit, or set calibrate=None.")
             self._declare_classes(classes, first)
