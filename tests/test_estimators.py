@@ -163,7 +163,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     options = {"n_hidden": 12, "weight_scale": 3.0, "fit_intercept": True}
     w = np.random.default_rng(0).uniform(0, 2, 300)
     whole = small(**options).fit(X, y, sample_weight=w)
-    monkeypatch.setattr("ocrep.closed_form.block_rows", lambda n_columns: 37)
+    monkeypatch.setattr("ocrep.closed_form.block_rows", lambda n_columns, n_inputs: 37)
     blocks = small(**options).fit(X, y, sample_weight=w)
     assert blocks.gamma_ == pytest.approx(whole.gamma_, rel=1e-10)
     np.testing.assert_allclose(blocks.predict(X), whole.predict(X), rtol=1e-9)
@@ -269,6 +269,8 @@ def test_a_failing_first_block_leaves_nothing_behind():
         model.partial_fit(X, y)
     with pytest.raises(ValueError, match="'b'"):
         model.partial_fit(X, y, classes=["a", "z"])
+    with pytest.raises(ValueError, match="several kinds"):
+        model.partial_fit(X, y, classes=["a", None])
     with pytest.raises(ValueError, match="Did you mean"):
         model.set_params(activation="tanhh").partial_fit(X, y, classes=["a", "b"])
     assert set(vars(model)) == set(model.get_params())
@@ -277,7 +279,7 @@ def test_a_failing_first_block_leaves_nothing_behind():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"y": ["a", "b"] * 44 + ["x", "y"]}, r"\['x', 'y'\]|x"),
+        ({"y": ["a", "b"] * 44 + ["x", "y"]}, r"among the classes \['a', 'b'\]: \['x', 'y'\]"),
         ({"classes": ["a", "b", "q"]}, "differs from the first"),
         ({"n_targets": 2}, "1d array"),
     ],
@@ -323,6 +325,9 @@ def test_with_gamma_that_fails_leaves_the_model_as_it_was(gamma):
         ({}, {"sample_weight": -np.ones(90)}, "[Nn]egative"),
         ({"class_weight": {"z": 1.0}}, {}, "not in y: \\['z'\\]"),
         ({"class_weight": "balance"}, {}, "'balanced', a dict, or None"),
+        ({"class_weight": {"a": -1.0}}, {}, "class_weight=.*≥ 0"),
+        ({"class_weight": {"a": 0.0}}, {}, "only one class"),
+        ({"class_weight": {"a": 0.0, "b": 0.0}}, {}, "only one class|holds only"),
         ({"factor": "svd"}, {}, "Unknown factor 'svd'"),
     ],
 )
@@ -333,6 +338,61 @@ def test_what_a_classifier_refuses(options, fit_options, message):
         y = np.repeat(["a", "b"], 45)
     with pytest.raises(ValueError, match=message):
         PinvClassifier(5, **options).fit(X, y, sample_weight=fit_options.get("sample_weight"))
+
+
+def test_missing_targets_are_refused():
+    X, y = smooth_problem(20, 5)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        small().fit(X, np.array([None, *y[1:]], dtype=object))
+
+
+def test_a_bad_gamma_is_refused_before_the_work(monkeypatch):
+    X, y = smooth_problem(20, 5)
+    monkeypatch.setattr("ocrep.factor.Factor.fold", lambda *args, **options: pytest.fail("the rows were read"))
+    with pytest.raises(ValueError, match="gamma"):
+        small(gamma="ocrp").fit(X, y)
+
+
+def test_another_intercept_cannot_be_streamed_in():
+    X, y = smooth_problem(20, 5)
+    model = small().partial_fit(X, y)
+    with pytest.raises(ValueError, match="intercept"):
+        model.set_params(fit_intercept=True).partial_fit(X, y)
+
+
+def test_classes_may_come_as_a_set_and_weights_as_a_number():
+    X, y = labelled(2)
+    model = PinvClassifier(5, random_state=0).partial_fit(X, y, classes={"a", "b"}, sample_weight=2.0)
+    assert model.factor_.weight_sum == 180
+
+
+def test_wide_inputs_pass_in_small_blocks():
+    # 3000 inputs for 5 units: the block must count the inputs, or it would hold all rows at once.
+    X = np.zeros((3000, 3000), dtype=np.float32)
+    X[:, 0] = np.arange(3000)
+    seen = []
+    model = small(n_hidden=5, activation=lambda Z: seen.append(len(Z)) or np.tanh(Z))
+    model.fit(X, X[:, 0]).predict(X)
+    assert max(seen) <= 3000 / 4
+
+
+def test_predicting_a_tie_gives_the_first_class():
+    model = TikhonovClassifier(1.0, fit_intercept=False).fit([[-1.0], [1.0]], ["a", "b"])
+    assert list(model.predict([[0.0]])) == ["a"]
+
+
+def test_balanced_weights_look_at_the_sample_weights():
+    X, y = labelled(2)
+    w = np.random.default_rng(0).uniform(0.1, 3, len(y))
+    model = TikhonovClassifier(0.5, class_weight="balanced").fit(X, y, sample_weight=w)
+    factors = {label: w.sum() / (2 * w[y == label].sum()) for label in "ab"}
+    same = TikhonovClassifier(0.5, class_weight=factors).fit(X, y, sample_weight=w)
+    np.testing.assert_allclose(model.decision_function(X), same.decision_function(X), rtol=1e-10)
+    # A class without weight, among others, is simply not there.
+    three_X, three = labelled(3)
+    w = np.where(three == "c", 0.0, 1.0)
+    model = TikhonovClassifier(0.5, class_weight="balanced").fit(three_X, three, sample_weight=w)
+    assert set(model.predict(three_X)) == {"a", "b"}
 
 
 def test_balanced_weights_need_all_rows():
@@ -357,7 +417,8 @@ def test_balanced_weights_equal_rows_repeated_to_balance():
 
 DEGENERATE = {
     "constant column": lambda X: np.column_stack([X, np.full(len(X), 3.0)]),
-    "all columns constant": lambda X: np.full_like(X, 7.0),
+    "all columns constant": lambda X: np.full_like(X, 0.1),
+    "one row repeated": lambda X: np.tile(X[:1], (len(X), 1)),
     "duplicate columns": lambda X: np.hstack([X, X]),
     "duplicate rows": lambda X: np.repeat(X[:5], len(X) // 5, axis=0),
     "more units than rows": lambda X: X[:9],
@@ -382,6 +443,9 @@ def test_degenerate_data_is_fitted(case, gamma, fit_intercept, network):
     assert np.isfinite(predictions).all()
     assert np.abs(predictions).max() < 100 * np.abs(y).max()
     assert np.isfinite(model.gamma_)
+    if case in ("all columns constant", "one row repeated") and fit_intercept:
+        assert model.rank_ == 0
+        np.testing.assert_allclose(model.predict(X + 1.0), y.mean())
 
 
 def test_bundled_data_end_to_end():

@@ -175,6 +175,39 @@ def test_empty_blocks_change_nothing():
         assert factor.n == 10
 
 
+def test_an_empty_beginning_does_not_fix_the_shift():
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((60, 3)) + 2.0**27
+    T = H @ np.ones(3) + rng.standard_normal(60)
+    whole = Factor.of(H, T, intercept=True).spectrum().weights(0.0)
+    empty, weightless = (H[:0], T[:0], None), (H[:5] + 1e9, T[:5], np.zeros(5))
+    for first in (empty, weightless):
+        folded = Factor.fold([first, (H[:30], T[:30], None), (H[30:], T[30:], None)], intercept=True)
+        np.testing.assert_allclose(folded.spectrum().weights(0.0), whole, rtol=1e-11)
+        begun = Factor.of(first[0], first[1], sample_weight=first[2], intercept=True)
+        np.testing.assert_allclose(
+            begun.merge(Factor.of(H, T, intercept=True)).spectrum().weights(0.0), whole, rtol=1e-11
+        )
+
+
+def test_duplicated_columns_have_rank_one_less_however_the_rows_arrive():
+    for seed in range(20):
+        Z = np.random.default_rng(seed).standard_normal((600, 2))
+        H, T = np.hstack([Z, Z]), Z[:, 0]
+        assert Factor.of(H, T).spectrum().rank == 2
+        rows = Factor.fold((H[a : a + 3], T[a : a + 3]) for a in range(0, 600, 3))
+        assert rows.spectrum().rank == 2
+
+
+def test_one_block_of_fractions_makes_all_weights_precisions():
+    H, T = random_problem(20, 3)
+    whole, fractions = np.full(10, 2.0), np.full(10, 0.5)
+    for first, second in ((whole, fractions), (fractions, whole)):
+        factor = Factor.fold([(H[:10], T[:10], first), (H[10:], T[10:], second)])
+        assert factor.n == 20
+    assert Factor.of(H, T, sample_weight=np.full(20, 2.0**60)).n == 20
+
+
 def test_lists_and_single_precision_are_taken_as_float64():
     H, T = random_problem(10, 3)
     from_lists = Factor.of(H.tolist(), T[:, 0].tolist())
@@ -210,6 +243,7 @@ def test_repr_is_short():
         (lambda H, T: Factor.of(H, T).absorb(H[:, :2], T), "same columns"),
         (lambda H, T: Factor.of(H, T).merge(Factor.of(H, np.hstack([T, T]))), "same columns"),
         (lambda H, T: Factor.of(H, T).merge(Factor.of(H, T, intercept=True)), "intercept"),
+        (lambda H, T: Factor.fold([(H, T)], intercept=True, start=Factor.of(H, T)), "intercept"),
         (lambda H, T: Factor.fold([]), "no row blocks"),
     ],
 )

@@ -148,6 +148,46 @@ def test_output_names_and_frames():
     assert layer.set_output(transform="polars").transform(frame).columns == names
 
 
+def test_sparse_gaussian_units_stay_between_0_and_1_far_from_zero():
+    Z = X.copy()
+    Z[:, 0] += 1e8
+    layer = RandomLayer(10, activation="gaussian", random_state=0)
+    np.testing.assert_allclose(layer.fit_transform(sparse.csr_array(Z)), layer.fit_transform(Z), rtol=1e-12)
+
+
+def test_sparse_single_precision_is_computed_in_double():
+    rows = sparse.csr_array(X.astype(np.float32))
+    layer = RandomLayer(10, scale=None, random_state=0).fit(rows)
+    exact = expit(X.astype(np.float32).astype(float) @ layer.weights_ + layer.biases_)
+    np.testing.assert_allclose(layer.map_(rows), exact, atol=1e-15)
+
+
+def test_a_failed_fit_and_later_parameters_leave_the_layer_alone():
+    layer = RandomLayer(5, random_state=0).fit(X)
+    before = layer.transform(X)
+    with pytest.raises(ValueError, match="All sample weights are zero"):
+        layer.fit(np.hstack([X, X]), sample_weight=np.zeros(30))
+    layer.set_params(activation="tanh", direct_link=True)
+    np.testing.assert_array_equal(layer.transform(X), before)
+
+
+def test_a_constant_column_of_single_precision_is_seen():
+    Z = X.astype(np.float32)
+    Z[:, 1] = 0.1
+    Z[::2, 1] = np.nextafter(np.float32(0.1), np.float32(1))
+    np.testing.assert_array_equal(RandomLayer(2, direct_link=True).fit_transform(Z)[:, 1], 0.0)
+
+
+def test_a_callable_that_returns_no_array_is_refused():
+    with pytest.raises(ValueError, match="it gave list"):
+        RandomLayer(6, activation=lambda Z: Z.tolist()).fit(X).transform(X)
+
+
+def test_many_inputs_do_not_cost_orthogonal_weights_their_cube():
+    weights = RandomLayer(3, weights="orthogonal", random_state=0).fit(np.eye(2, 4000)).weights_
+    np.testing.assert_allclose(weights.T @ weights, np.eye(3), atol=1e-12)
+
+
 def test_single_precision_in_single_precision_out():
     H = RandomLayer(5, random_state=0).fit(X).transform(X.astype(np.float32))
     assert H.dtype == np.float32

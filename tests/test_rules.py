@@ -166,6 +166,38 @@ def test_the_grids_of_the_literature():
     assert (grids["relm"][0], grids["relm"][-1]) == (2.0**-50, 2.0**50)
 
 
+@pytest.mark.parametrize(("scale_H", "scale_T"), [(1e-160, 1.0), (1.0, 1e-160)])
+@pytest.mark.parametrize("name", ["ocrep", "gcv", "evidence"])
+def test_scales_that_cannot_be_squared_are_refused(name, scale_H, scale_T):
+    H, T = random_problem(30, 4)
+    with pytest.raises(rules.NotApplicable, match="rescale"):
+        choose(rules.resolve(name), scale_H * H, scale_T * T)
+    with pytest.raises(ValueError, match="rescale"):
+        Factor.of(1e160 * H, T)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+def test_all_other_scales_work(scale):
+    H, T = random_problem(60, 4)
+    T += 3 * np.random.default_rng(0).standard_normal(T.shape)
+    for name in ("ocrep", "gcv", "evidence", "loo", "kfold"):
+        plain, scaled = (choose(rules.resolve(name), h, T).gamma for h in (H, scale * H))
+        assert scaled / scale**2 == pytest.approx(plain, rel=1e-4)
+
+
+def test_a_floor_above_the_usual_range_holds():
+    H, T = random_problem(30, 4)
+    choice = choose(rules.GCV(floor=1e4), H, T)
+    assert choice.gamma >= 1e4 * np.linalg.norm(H, 2) ** 2 * (1 - 1e-12)
+    assert choice.edge == "low"
+
+
+def test_a_wrong_number_is_refused_as_a_rule_too():
+    for value in (-5.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="finite number ≥ 0"):
+            rules.Fixed(value)
+
+
 def test_names_resolve_to_rules_and_rules_to_themselves():
     assert {"ocrep", "ocrep_cv", "gcv", "loo", "kfold", "none", "evidence", "kibria"} <= set(rules.names())
     for name in rules.names():

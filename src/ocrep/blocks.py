@@ -9,12 +9,12 @@ from typing import Any
 BLOCK_ENTRIES = 2**21
 
 
-def block_rows(n_columns: int) -> int:
-    """Rows per block for [H | T] of `n_columns`.
+def block_rows(n_columns: int, n_inputs: int = 0) -> int:
+    """Rows per block for [H | T] of `n_columns`, made from `n_inputs`.
 
     At least four times the columns, so that re-triangularizing R with each block adds at most a quarter.
     """
-    return max(4 * n_columns, BLOCK_ENTRIES // n_columns)
+    return max(4 * n_columns, BLOCK_ENTRIES // (n_columns + n_inputs))
 
 
 def row_slices(n_rows: int, rows: int) -> Iterator[slice]:

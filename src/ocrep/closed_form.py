@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -19,6 +18,7 @@ from ocrep.factor import Factor
 from ocrep.folds import FoldFactors, FoldPlan, plan_of
 from ocrep.layer import check_weights
 from ocrep.leave_one_out import Rows
+from ocrep.transaction import unchanged_on_error
 
 # Today there is one route; "auto" leaves the choice to the library.
 FACTOR_ROUTES = ("auto", "qr")
@@ -55,6 +55,7 @@ class ClosedForm(BaseEstimator, ABC):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
+            self._check_parameters()
             for name in ("factor_", "folds_"):
                 self.__dict__.pop(name, None)
             X, y = self._check_rows(X, y, reset=True)
@@ -78,7 +79,6 @@ class ClosedForm(BaseEstimator, ABC):
 
     def _absorb(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
         """Merge checked rows into the factor, or begin one."""
-        pick("factor", self.factor, dict.fromkeys(FACTOR_ROUTES))
         first = not hasattr(self, "factor_")
         if first:
             self._begin_features(X, weight)
@@ -101,6 +101,11 @@ class ClosedForm(BaseEstimator, ABC):
     def _check_streamed(self) -> None:
         """A place to refuse what needs all rows at once."""
 
+    def _check_parameters(self) -> None:
+        """Refuse what cannot work before any work is done."""
+        rules.resolve(self.gamma)
+        pick("factor", self.factor, dict.fromkeys(FACTOR_ROUTES))
+
     def _begin_folds(self) -> FoldFactors | None:
         """One factor per fold if the rule reads them or the user wants them kept."""
         plan = rules.resolve(self.gamma).folds or plan_of(self.keep_folds)
@@ -115,7 +120,7 @@ class ClosedForm(BaseEstimator, ABC):
 
     def _rows(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Rows:
         """The checked rows as features and coded targets, block by block, as often as asked."""
-        rows = block_rows(self._features(X[:1]).shape[1] + self._encode(y[:1]).shape[1])
+        rows = block_rows(self._features(X[:1]).shape[1] + self._encode(y[:1]).shape[1], X.shape[1])
 
         def blocks() -> Iterator[tuple[Any, Any, Any]]:
             for x, t, w in row_blocks(X, y, weight, rows):
@@ -138,7 +143,7 @@ class ClosedForm(BaseEstimator, ABC):
         """HW + b, (n_samples, n_targets), block by block, in the precision of X."""
         weights = np.atleast_2d(self.coef_).T
         outputs = np.empty((X.shape[0], weights.shape[1]), dtype=X.dtype)
-        for part in row_slices(X.shape[0], block_rows(weights.shape[0])):
+        for part in row_slices(X.shape[0], block_rows(weights.shape[0], X.shape[1])):
             outputs[part] = self._features(X[part]) @ weights + self.intercept_
         return outputs
 
@@ -180,15 +185,3 @@ class ClosedForm(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Undo every attribute set inside if it fails: nothing fitted is ever changed in place."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise

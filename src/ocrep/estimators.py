@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ class _HiddenUnits(ClosedForm):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        few = isinstance(self.n_hidden, int) and self.n_hidden < _FEW_UNITS
+        few = isinstance(self.n_hidden, Integral) and int(self.n_hidden) < _FEW_UNITS
         for task in (tags.classifier_tags, tags.regressor_tags):
             if task is not None:
                 task.poor_score = few

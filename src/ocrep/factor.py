@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ocrep.kernels import Array, array_namespace, as_float64, device_of, triangle
+from ocrep.kernels import EPS, SMALLEST, Array, array_namespace, as_float64, device_of, triangle
 from ocrep.spectrum import Spectrum, rank_tolerance
 
 
@@ -39,7 +39,7 @@ class Factor:
         width = rows.HT.shape[1] + int(intercept)
         empty = cls(
             R=xp.zeros((0, width), dtype=xp.float64, device=device_of(rows.HT)),
-            shift=rows.mean() if intercept else rows.zeros(),
+            shift=rows.zeros(),
             n_targets=rows.n_targets,
             intercept=intercept,
             n_rows=0,
@@ -49,16 +49,20 @@ class Factor:
         return empty._absorb(rows)
 
     @classmethod
-    def fold(cls, blocks: Iterable[tuple[Any, ...]], *, intercept: bool = False, start: Factor | None = None) -> Factor:
+    def fold(
+        cls, blocks: Iterable[tuple[Any, ...]], *, intercept: bool | None = None, start: Factor | None = None
+    ) -> Factor:
         """Factor row blocks `(H, T)` or `(H, T, sample_weight)` one after the other, holding one at a time.
 
-        With `start`, the rows are added to those of that factor.
+        With `start`, the rows are added to those of that factor, and `intercept` is its own.
         """
         factor = start
+        if start is not None and intercept is not None:
+            _check_same_intercept(start.intercept, intercept)
         for H, T, *weight in blocks:
             sample_weight = weight[0] if weight else None
             if factor is None:
-                factor = cls.of(H, T, sample_weight=sample_weight, intercept=intercept)
+                factor = cls.of(H, T, sample_weight=sample_weight, intercept=bool(intercept))
             else:
                 factor = factor.absorb(H, T, sample_weight=sample_weight)
         if factor is None:
@@ -72,15 +76,16 @@ class Factor:
     def merge(self, other: Factor) -> Factor:
         """The factor of the rows of both, R = qr([R₁; R₂])."""
         self._check_same_columns(other.n_features, other.n_targets)
-        if self.intercept != other.intercept:
-            raise ValueError("One factor has an intercept and the other has none: they cannot be merged.")
+        _check_same_intercept(self.intercept, other.intercept)
+        if self.weight_sum == 0.0:
+            return other  # whose shift is the better one
         return self._stack(other._shifted_to(self.shift).R, other.n_rows, other.weight_sum, other.whole_weights)
 
     def spectrum(self) -> Spectrum:
         """The SVD of H (centred with an intercept), from the small R alone."""
         xp = array_namespace(self.R)
-        first, M = int(self.intercept), self.n_features
-        R = self.R[first:, first:]
+        M = self.n_features
+        R = self._centred()
         k = min(R.shape[0], M)
         U, sigma, Vt = xp.linalg.svd(R[:k, :M], full_matrices=False)
         UtT = xp.matmul(xp.matrix_transpose(U), R[:k, M:])
@@ -151,14 +156,17 @@ class Factor:
 
     def _absorb(self, rows: _Rows) -> Factor:
         self._check_same_columns(rows.HT.shape[1] - rows.n_targets, rows.n_targets)
-        return self._stack(
-            rows.design(self.shift, self.intercept), rows.n_positive, rows.weight_sum, rows.whole_weights
+        # While no row counted yet, R is zero about any shift: take that of the first rows that do.
+        base = replace(self, shift=rows.mean()) if self.intercept and self.weight_sum == 0.0 else self
+        return base._stack(
+            rows.design(base.shift, self.intercept), rows.n_positive, rows.weight_sum, rows.whole_weights
         )
 
     def _stack(self, below: Array, n_rows: int, weight_sum: float, whole_weights: bool) -> Factor:
         xp = array_namespace(self.R)
         R = triangle(xp.concat([self.R, below]))
-        if not bool(xp.all(xp.isfinite(R))):
+        # Written so that NaN fails too.
+        if not bool(xp.all(xp.abs(R) < 1.0 / SMALLEST)):
             raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
         return replace(
             self,
@@ -181,6 +189,20 @@ class Factor:
         if not self.intercept or self.weight_sum == 0.0:
             return self.shift
         return self.shift + self.R[0, 1:] / self.R[0, 0]
+
+    def _centred(self) -> Array:
+        """The block behind the ones column; columns that are constant up to rounding become exactly zero.
+
+        What is left of them is noise of size ε·|mean|·√Σw, and the rank tolerance, relative to σ₁, cannot see that
+        when all columns are constant.
+        """
+        if not self.intercept:
+            return self.R
+        xp = array_namespace(self.R)
+        R = self.R[1:, 1:]
+        noise = 4.0 * EPS * self.weight_sum**0.5 * xp.abs(self._mean())
+        varies = xp.sqrt(xp.sum(R * R, axis=0)) > noise
+        return xp.where(varies, R, xp.zeros((), dtype=R.dtype, device=device_of(R)))
 
     def _check_same_columns(self, n_features: int, n_targets: int) -> None:
         if (n_features, n_targets) != (self.n_features, self.n_targets):
@@ -233,7 +255,8 @@ class _Rows:
         if self.weight is None:
             return True
         xp = array_namespace(self.weight)
-        return bool(xp.all(self.weight == xp.floor(self.weight)))
+        # Beyond 2³¹ every float64 is nearly a whole number, and none is a frequency.
+        return bool(xp.all((self.weight == xp.floor(self.weight)) & (self.weight < 2.0**31)))
 
     def mean(self) -> Array:
         """Weighted column means, zeros when no row counts."""
@@ -258,9 +281,14 @@ class _Rows:
         return rows if self.weight is None else xp.sqrt(self.weight)[:, None] * rows
 
 
+def _check_same_intercept(one: bool, other: bool) -> None:
+    if one != other:
+        raise ValueError("One factor has an intercept and the other has none: they cannot be merged.")
+
+
 def _check_weights(weight: Array, n_rows: int) -> None:
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight must have one entry per row, shape ({n_rows},); got {weight.shape}.")
     xp = array_namespace(weight)
-    if not bool(xp.all((weight >= 0.0) & xp.isfinite(weight))):
-        raise ValueError("sample_weight holds negative, NaN or infinite entries; weights must be finite and ≥ 0.")
+    if not bool(xp.all((weight >= 0.0) & (weight < 1.0 / SMALLEST))):
+        raise ValueError("sample_weight holds negative, NaN or infinite entries: weights must be ≥ 0 and below 1e145.")

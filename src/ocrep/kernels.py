@@ -17,6 +17,8 @@ from array_api_compat import device as device_of
 Array: TypeAlias = Any
 
 EPS = float(np.finfo(np.float64).eps)
+# Numbers below this, and above its inverse, have squares that float64 cannot hold to full precision.
+SMALLEST = 1e-145
 
 
 def as_float64(values: Any) -> Array:
@@ -47,4 +49,4 @@ def triangle(A: Array) -> Array:
     return xp.linalg.qr(A, mode="reduced")[1]
 
 
-__all__ = ["EPS", "Array", "array_namespace", "as_float64", "device_of", "take_rows", "triangle"]
+__all__ = ["EPS", "SMALLEST", "Array", "array_namespace", "as_float64", "device_of", "take_rows", "triangle"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,7 +23,8 @@ from sklearn.utils.validation import (
 )
 
 from ocrep.choices import pick
-from ocrep.kernels import EPS, Array, array_namespace, as_float64, device_of
+from ocrep.kernels import Array, array_namespace, as_float64, device_of
+from ocrep.transaction import unchanged_on_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,22 @@ def _sigmoid(Z: Array) -> Array:
     return Z
 
 
+def _tanh(Z: Array) -> Array:
+    return array_namespace(Z).tanh(Z)
+
+
+def _sin(Z: Array) -> Array:
+    return array_namespace(Z).sin(Z)
+
+
+def _exp(Z: Array) -> Array:
+    return array_namespace(Z).exp(Z)
+
+
+def _identity(Z: Array) -> Array:
+    return Z
+
+
 def _relu(Z: Array) -> Array:
     xp = array_namespace(Z)
     return xp.maximum(Z, xp.zeros((), dtype=Z.dtype, device=device_of(Z)))
@@ -51,14 +69,15 @@ def _hardlimit(Z: Array) -> Array:
     return array_namespace(Z).astype(Z >= 0.0, Z.dtype)
 
 
+# Named functions, not lambdas, so that fitted layers can be pickled.
 ACTIVATIONS: dict[str, Activation] = {
     "sigmoid": Activation(_sigmoid),
-    "tanh": Activation(lambda Z: array_namespace(Z).tanh(Z)),
+    "tanh": Activation(_tanh),
     "relu": Activation(_relu),
-    "sin": Activation(lambda Z: array_namespace(Z).sin(Z)),
-    "gaussian": Activation(lambda Z: array_namespace(Z).exp(Z), radial=True),
+    "sin": Activation(_sin),
+    "gaussian": Activation(_exp, radial=True),
     "hardlimit": Activation(_hardlimit),
-    "identity": Activation(lambda Z: Z),
+    "identity": Activation(_identity),
 }
 
 
@@ -73,10 +92,10 @@ def _normal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndar
 def _orthogonal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
     """Directions orthonormal within each group of `n_inputs` units; biases uniform."""
     groups = []
-    for _ in range(math.ceil(n_hidden / n_inputs)):
-        Q, R = np.linalg.qr(rng.standard_normal(size=(n_inputs, n_inputs)))
+    for first in range(0, n_hidden, n_inputs):
+        Q, R = np.linalg.qr(rng.standard_normal(size=(n_inputs, min(n_inputs, n_hidden - first))))
         groups.append(Q * np.sign(np.diag(R)))  # the signs make Q uniform over all rotations
-    directions = np.concatenate(groups, axis=1)[:, :n_hidden]
+    directions = np.concatenate(groups, axis=1)
     return np.column_stack([directions.T, rng.uniform(-1.0, 1.0, size=n_hidden)])
 
 
@@ -88,7 +107,7 @@ WEIGHTS: dict[str, Callable[[np.random.RandomState, int, int], np.ndarray]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class HiddenMap:
     """X ↦ H or [X | H], a pure function of arrays; X is the scaled input (x − center)·scale."""
 
@@ -102,40 +121,47 @@ class HiddenMap:
     def __call__(self, X: Any) -> Array:
         """Apply to a dense array of any library, or to a SciPy sparse matrix."""
         if sparse.issparse(X):
-            if not self.direct_link:
-                return self._activate(*self._fold(X))
+            if not (self.direct_link or self.activation.radial):
+                weights, biases = self._folded
+                return self._activate(np.asarray(X @ weights) + biases)
             X = X.toarray()
         # Subtracting the mid-range first keeps the digits that folding a column like 10⁴ ± 1 would lose.
         X = (as_float64(X) - self.center) * self.scale
         xp = array_namespace(X)
-        square_norms = xp.sum(X * X, axis=1) if self.activation.radial else None
-        H = self._activate(xp.matmul(X, self.weights), square_norms)
+        Z = xp.matmul(X, self.weights)
+        if self.activation.radial:
+            Z = self._minus_distances(X, Z)
+        else:
+            Z += self.biases
+        H = self._activate(Z)
         return xp.concat([X, H], axis=1) if self.direct_link else H
 
-    def _fold(self, X: Any) -> tuple[Array, Array | None]:
-        """X_scaled·C and ‖x_scaled‖², with the scaling folded into the weights so that X stays sparse."""
-        X = X.astype(np.float64, copy=False)
-        offset = self.center * self.scale
-        products = np.asarray(X @ (self.scale[:, None] * self.weights)) - offset @ self.weights
-        if not self.activation.radial:
-            return products, None
-        squares = X.multiply(X) @ self.scale**2 - 2.0 * (X @ (self.scale * offset)) + offset @ offset
-        return products, np.maximum(squares, 0.0)
+    def leading(self, n_hidden: int) -> HiddenMap:
+        """The map of the first units."""
+        return replace(self, weights=self.weights[:, :n_hidden], biases=self.biases[:n_hidden])
 
-    def _activate(self, products: Array, square_norms: Array | None) -> Array:
-        xp = array_namespace(products)
-        if square_norms is None:
-            products += self.biases
-        else:
-            products *= -2.0
-            products += square_norms[:, None]
-            products += xp.sum(self.weights * self.weights, axis=0)
-            products *= -xp.abs(self.biases)
-        H = self.activation.function(products)
-        if H.shape != products.shape:
+    @cached_property
+    def _folded(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and biases with the scaling in them, so that X can stay sparse."""
+        return self.scale[:, None] * self.weights, self.biases - (self.center * self.scale) @ self.weights
+
+    def _minus_distances(self, X: Array, products: Array) -> Array:
+        """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖², which rounding must not make negative."""
+        xp = array_namespace(X)
+        products *= -2.0
+        products += xp.sum(X * X, axis=1)[:, None]
+        products += xp.sum(self.weights * self.weights, axis=0)
+        products = xp.maximum(products, xp.zeros((), dtype=products.dtype, device=device_of(products)))
+        products *= -xp.abs(self.biases)
+        return products
+
+    def _activate(self, Z: Array) -> Array:
+        shape = Z.shape
+        H = self.activation.function(Z)
+        if getattr(H, "shape", None) != shape:
             raise ValueError(
-                f"The activation turned an array of shape {products.shape} into {H.shape}: "
-                "it must act on each entry by itself."
+                f"The activation must turn an array of shape {shape} into another of that shape, acting on each entry "
+                f"by itself; it gave {getattr(H, 'shape', type(H).__name__)}."
             )
         return H
 
@@ -172,6 +198,8 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         b.
     center_, scale_ : ndarray of shape (n_features_in_,)
         The scaled input is (x − center_)·scale_.
+    map_ : HiddenMap
+        The fitted layer as a pure function of arrays.
 
     Examples
     --------
@@ -202,8 +230,10 @@ class RandomLayer(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomLayer:
         """Draw the weights and learn the input range; rows of zero weight are not looked at."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return self.draw(X, check_weights(sample_weight, X))
+        with unchanged_on_error(self):
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            self.draw(X, check_weights(sample_weight, X))
+        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Give H, or [X | H] with a direct link."""
@@ -216,17 +246,12 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
         units = [f"randomlayer{i}" for i in range(self.weights_.shape[1])]
-        return np.asarray([*(inputs if self.direct_link else []), *units], dtype=object)
-
-    @property
-    def map_(self) -> HiddenMap:
-        """The fitted layer as a pure function of arrays."""
-        return HiddenMap(self.weights_, self.biases_, self.center_, self.scale_, self._activation(), self.direct_link)
+        return np.asarray([*(inputs if self.map_.direct_link else []), *units], dtype=object)
 
     def leading(self, n_hidden: int) -> RandomLayer:
         """The fitted layer of the first `n_hidden` units, which is what that size and seed would have drawn."""
         first = copy(self).set_params(n_hidden=n_hidden)
-        first.weights_, first.biases_ = self.weights_[:, :n_hidden], self.biases_[:n_hidden]
+        first.map_ = self.map_.leading(n_hidden)
         return first
 
     def refuse_unnested(self) -> None:
@@ -241,15 +266,35 @@ class RandomLayer(TransformerMixin, BaseEstimator):
     def draw(self, X: Any, sample_weight: Any) -> RandomLayer:
         """Fit on rows that are already checked."""
         n_hidden = check_size("n_hidden", self.n_hidden)
-        self._activation()
+        activation = self._activation()
         draw = pick("weights", self.weights, WEIGHTS)
         factor = _weight_factor(self.weight_scale, n_hidden)
         low, high = _input_range(self.scale, X, sample_weight)
-        self.center_, self.scale_ = _to_unit_interval(low, high)
+        center, stretch = _to_unit_interval(low, high, X.dtype)
         units = factor * draw(check_random_state(self.random_state), X.shape[1], n_hidden)
-        self.weights_ = np.ascontiguousarray(units[:, :-1].T)
-        self.biases_ = units[:, -1].copy()
+        weights, biases = np.ascontiguousarray(units[:, :-1].T), units[:, -1].copy()
+        self.map_ = HiddenMap(weights, biases, center, stretch, activation, self.direct_link)
         return self
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """C of H = φ(XC + b)."""
+        return self.map_.weights
+
+    @property
+    def biases_(self) -> np.ndarray:
+        """b of H = φ(XC + b)."""
+        return self.map_.biases
+
+    @property
+    def center_(self) -> np.ndarray:
+        """The mid-range of each input."""
+        return self.map_.center
+
+    @property
+    def scale_(self) -> np.ndarray:
+        """The factor that brings each centred input to [−1, 1]."""
+        return self.map_.scale
 
     def _activation(self) -> Activation:
         if callable(self.activation):
@@ -267,8 +312,8 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     """Give weights as float64, one per row of X: finite, ≥ 0 and not all zero."""
     if sample_weight is None:
         return None
-    sample_weight = np.asarray(sample_weight)
-    if sample_weight.size and not np.count_nonzero(sample_weight):
+    sample_weight = sample_weight if np.isscalar(sample_weight) else np.asarray(sample_weight)
+    if np.size(sample_weight) and not np.count_nonzero(sample_weight):
         raise ValueError("All sample weights are zero: at least one row must count.")
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
@@ -310,11 +355,11 @@ def _observed_range(X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]
     return low.astype(np.float64), high.astype(np.float64)
 
 
-def _to_unit_interval(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _to_unit_interval(low: np.ndarray, high: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """The mid-range, and the factor that brings the rest to [−1, 1]; 0 for a constant input."""
     center, half = low / 2 + high / 2, high / 2 - low / 2
     # A range of a few units in the last place is rounding, not information; stretching it would feed in noise.
-    constant = half <= np.maximum(2 * EPS * np.abs(center), np.finfo(np.float64).tiny)
+    constant = half <= np.maximum(2 * np.finfo(dtype).eps * np.abs(center), np.finfo(np.float64).tiny)
     return center, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, half))
 
 

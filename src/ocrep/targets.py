@@ -7,14 +7,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from ocrep.blocks import block_rows, row_slices
 from ocrep.calibration import Calibrator
-from ocrep.closed_form import ClosedForm, unchanged_on_error
+from ocrep.closed_form import ClosedForm
 from ocrep.leave_one_out import Rows
+from ocrep.transaction import unchanged_on_error
 
 
 class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
@@ -27,11 +28,12 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
 
         With `scale="minmax"` the input range is that of the first block, since later rows cannot be foreseen;
         give `scale=(low, high)` to make the result independent of how the rows were divided.
-        Each call solves anew, so a few large blocks cost less than many small ones. If a call fails, the
-        model is left as it was.
+        All parameters but `gamma` are those of the first call. Each call solves anew, so a few large blocks cost
+        less than many small ones. If a call fails, the model is left as it was.
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "factor_")
+            self._check_parameters()
             self._check_streamed()
             X, y = self._check_rows(X, y, reset=first)
             y = self._learn_targets(y) if first else self._known_targets(y)
@@ -62,16 +64,17 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
 
     def _standard_deviations(self, X: Any) -> np.ndarray:
         factor = np.empty(X.shape[0])
-        for part in row_slices(X.shape[0], block_rows(self.spectrum_.Vt.shape[1])):
+        for part in row_slices(X.shape[0], block_rows(self.spectrum_.Vt.shape[1], X.shape[1])):
             factor[part] = self.spectrum_.variance_factor(self._features(X[part]), self.gamma_)
         noise = self.spectrum_.noise_variance(self.gamma_)
         return np.sqrt(noise * (1.0 + factor[:, None])).astype(X.dtype, copy=False)
 
     def _learn_targets(self, y: np.ndarray) -> np.ndarray:
         self._one_dimensional = y.ndim == 1
-        return y
+        return self._known_targets(y)
 
     def _known_targets(self, y: np.ndarray) -> np.ndarray:
+        assert_all_finite(y, input_name="y")  # objects such as None become NaN only after scikit-learn's own check
         return y
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
@@ -101,11 +104,12 @@ class Classification(ClassifierMixin, ClosedForm):
         `classes`, all labels that will ever come, must be given with the first block.
         With `scale="minmax"` the input range is that of the first block, since later rows cannot be foreseen;
         give `scale=(low, high)` to make the result independent of how the rows were divided.
-        Each call solves anew, so a few large blocks cost less than many small ones. If a call fails, the
-        model is left as it was.
+        All parameters but `gamma` are those of the first call. Each call solves anew, so a few large blocks cost
+        less than many small ones. If a call fails, the model is left as it was.
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "factor_")
+            self._check_parameters()
             self._check_streamed()
             if self.calibrate is not None:
                 raise ValueError("calibrate='loo' needs all rows at once: use fit, or set calibrate=None.")
@@ -152,9 +156,9 @@ class Classification(ClassifierMixin, ClosedForm):
         self.calibrator_ = Calibrator.on_left_out_rows(self.spectrum_, rows, self.gamma_)
 
     def _learn_targets(self, y: np.ndarray) -> np.ndarray:
-        self.classes_, codes = np.unique(_labels(y), return_inverse=True)
+        self.classes_ = _distinct(_labels(y))
         _refuse_one_class(self.classes_, "y")
-        return codes
+        return self._known_targets(y)
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
         n_classes = len(self.classes_)
@@ -166,20 +170,17 @@ class Classification(ClassifierMixin, ClosedForm):
 
     def _row_weights(self, X: Any, y: np.ndarray, sample_weight: Any, *, streamed: bool = False) -> np.ndarray | None:
         weight = super()._row_weights(X, y, sample_weight)
+        if self.class_weight is not None:
+            by_row = self._class_factors(y, weight, streamed)[y]
+            weight = by_row if weight is None else weight * by_row
         if weight is not None and not streamed:
             _refuse_one_class(self.classes_[np.unique(y[weight > 0])], "The rows of positive weight")
-        if self.class_weight is None:
-            return weight
-        by_row = self._class_factors(y, weight, streamed)[y]
-        return by_row if weight is None else weight * by_row
+        return weight
 
     def _class_factors(self, y: np.ndarray, weight: np.ndarray | None, streamed: bool) -> np.ndarray:
         """One factor per class; "balanced" makes the weights of all classes add up to the same."""
         if isinstance(self.class_weight, dict):
-            unknown = set(self.class_weight) - set(self.classes_.tolist())
-            if unknown:
-                raise ValueError(f"class_weight names classes that are not in y: {sorted(unknown, key=str)}.")
-            return np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+            return self._given_class_factors(self.class_weight)
         if self.class_weight != "balanced":
             raise ValueError(f"class_weight={self.class_weight!r} must be 'balanced', a dict, or None.")
         if streamed:
@@ -189,9 +190,19 @@ class Classification(ClassifierMixin, ClosedForm):
         totals = np.bincount(y, weights=weight, minlength=len(self.classes_))
         return totals.sum() / (len(totals) * np.where(totals > 0, totals, np.inf))
 
+    def _given_class_factors(self, given: dict[Any, float]) -> np.ndarray:
+        labels = self.classes_.tolist()
+        unknown = sorted(set(given) - set(labels), key=str)
+        if unknown:
+            raise ValueError(f"class_weight names classes that are not in y: {unknown}.")
+        factors = np.array([float(given.get(label, 1.0)) for label in labels])
+        if not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ValueError(f"class_weight={given} must hold finite numbers ≥ 0.")
+        return factors
+
     def _declare_classes(self, classes: Any, first: bool) -> None:
         if classes is not None:
-            classes = np.unique(np.asarray(classes))
+            classes = _distinct(np.asarray(list(classes)))
         if first:
             if classes is None:
                 raise ValueError(
@@ -200,7 +211,7 @@ class Classification(ClassifierMixin, ClosedForm):
             _refuse_one_class(classes, "classes")
             self.classes_ = classes
         elif classes is not None and not np.array_equal(classes, self.classes_):
-            raise ValueError(f"classes={list(classes)} differs from the first call's {list(self.classes_)}.")
+            raise ValueError(f"classes={classes.tolist()} differs from the first call's {self.classes_.tolist()}.")
 
     def _known_targets(self, y: np.ndarray) -> np.ndarray:
         labels = _labels(y)
@@ -208,10 +219,17 @@ class Classification(ClassifierMixin, ClosedForm):
         new = np.unique(labels[self.classes_[codes] != labels])
         if len(new):
             raise ValueError(
-                f"y holds labels that are not among the classes {list(self.classes_)}: {list(new)}. "
+                f"y holds labels that are not among the classes {self.classes_.tolist()}: {new.tolist()}. "
                 "Give all labels as classes= in the first call to partial_fit, or fit anew."
             )
         return codes
+
+
+def _distinct(labels: np.ndarray) -> np.ndarray:
+    try:
+        return np.unique(labels)
+    except TypeError as error:
+        raise ValueError(f"The labels are of several kinds and cannot be told apart by order ({error}).") from None
 
 
 def _labels(y: np.ndarray) -> np.ndarray:

@@ -68,7 +68,8 @@ def _bunch(record: DataSet) -> Bunch:
 def _bundled(record: DataSet) -> tuple[list[str], NDArray[np.float64], list[str]]:
     packed = files("ocrep.datasets").joinpath("data", f"{record.name}.csv.gz").read_bytes()
     header, *rows = csv.reader(gzip.decompress(packed).decode().splitlines())
-    X = np.array([[SEX[cell] if cell in SEX else float(cell) for cell in row[:-1]] for row in rows])
+    codes = SEX if record.name == "abalone" else {}
+    X = np.array([[codes[cell] if cell in codes else float(cell) for cell in row[:-1]] for row in rows])
     return header[:-1], X, [row[-1] for row in rows]
 
 

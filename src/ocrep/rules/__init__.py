@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Real
 
 from ocrep.choices import pick
@@ -62,13 +61,7 @@ def resolve(gamma: str | float | Rule) -> Rule:
     if isinstance(gamma, Rule):
         return gamma
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
-        value = float(gamma)
-        if not (math.isfinite(value) and value >= 0.0):
-            raise ValueError(
-                f"gamma={value} cannot regularize: give a finite number ≥ 0, or the name of a rule such as 'ocrep' "
-                "(ocrep.rules.names() lists them)."
-            )
-        return Fixed(value)
+        return Fixed(float(gamma))
     return pick("gamma rule", gamma, _REGISTRY, also=", a rule object such as rules.OCReP(), or a number ≥ 0")()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,6 +42,13 @@ class Fixed(Rule):
     name: ClassVar[str] = "fixed"
     degree: ClassVar[int | None] = None
     value: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.value) and self.value >= 0.0):
+            raise ValueError(
+                f"gamma={self.value} cannot regularize: give a finite number ≥ 0, or the name of a rule such as "
+                "'ocrep' (ocrep.rules.names() lists them)."
+            )
 
     def _choose(self, evidence: Evidence) -> Choice:
         return Choice(self.name, self.value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from ocrep.folds import FoldFactors, FoldPlan
-from ocrep.kernels import EPS, Array
+from ocrep.kernels import EPS, SMALLEST, Array, array_namespace
 from ocrep.leave_one_out import Rows
 from ocrep.spectrum import Spectrum
 
@@ -63,6 +63,7 @@ class Rule(ABC):
     def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: Rows | None = None) -> Choice:
         """Choose γ for this problem; a rule that cannot raises `NotApplicable`, a ValueError."""
         self._check_needs(folds, rows)
+        _check_scale(spectrum)
         return self._choose(Evidence(spectrum, folds, rows))
 
     @abstractmethod
@@ -89,6 +90,15 @@ class Rule(ABC):
                 f"Cross-validation needs rows in at least two folds, and there are too few rows for {folds.plan}: "
                 "use 'gcv' or 'ocrep'."
             )
+
+
+def _check_scale(spectrum: Spectrum) -> None:
+    """γ goes with σ₁² and the criteria with T²: refuse what float64 cannot square."""
+    xp = array_namespace(spectrum.sigma)
+    size_T = float(xp.max(xp.abs(spectrum.UtT))) if spectrum.rank else 0.0
+    for name, size in (("features", spectrum.largest), ("targets", size_T)):
+        if size and not SMALLEST < size < 1.0 / SMALLEST:
+            raise NotApplicable(f"The {name} are of size {size:.0e}, whose square float64 cannot hold: rescale them.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ def searched_range(rule: FlooredRule, spectrum: Spectrum) -> tuple[float, float]
     changes nothing.
     """
     unit = spectrum.largest**2
-    return max(rule.least_gamma(spectrum), (spectrum.Vt.shape[1] * EPS) ** 2 * unit), HIGHEST * unit
+    low = max(rule.least_gamma(spectrum), (spectrum.Vt.shape[1] * EPS) ** 2 * unit)
+    return low, max(HIGHEST * unit, 10.0 * low)
 
 
 def minimise(
