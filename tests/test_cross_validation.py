@@ -264,7 +264,7 @@ def test_the_meaning_of_keep_folds():
         (lambda: rules.KFold(scoring="accuracy"), "'squared' or 'error'"),
         (lambda: rules.KFold(grid="papr"), "Did you mean|Known"),
         (lambda: rules.KFold(grid=[]), "at least one"),
-        (lambda: rules.LOO(grid=[1.0, -1.0]), "finite and > 0"),
+        (lambda: rules.LOO(grid=[1.0, -1.0]), "finite and > 0; got"),
         (lambda: rules.OCRePCV(n_folds=0), "n_folds=0"),
         (lambda: rules.Discrepancy(noise=-1.0), "standard deviation"),
     ],

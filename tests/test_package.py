@@ -1,7 +1,7 @@
 """The package itself: what importing it costs, what it offers, and that its examples are true."""
 
 import doctest
-import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -67,3 +67,12 @@ def test_the_readme_prints_what_it_says(capsys):
     assert capsys.readouterr().out == printed
     for code in others:
         exec(textwrap.dedent(code), {})
+
+
+def test_the_page_of_rules_is_up_to_date():
+    path = README.parent / "tools" / "rules_page.py"
+    spec = importlib.util.spec_from_file_location("rules_page", path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page()
+    assert all(f"### `{name}`" in tool.page() for name in ocrep.rules.names())

@@ -74,7 +74,7 @@ class _HiddenUnits(ClosedForm):
         assert folds is not None
         n_fixed = factor.n_features - self.n_hidden_
         self.n_hidden_ = choose_size(factor, folds, rules.resolve(self.gamma), n_fixed=n_fixed)
-        self.layer_ = self.layer_.leading(self.n_hidden_)
+        self.layer_ = self.layer_.take(slice(self.n_hidden_))
         self.factor_ = factor.leading(n_fixed + self.n_hidden_)
         self.folds_ = folds.leading(n_fixed + self.n_hidden_)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from ocrep.kernels import EPS, SMALLEST, Array, array_namespace, as_float64, device_of, triangle
 from ocrep.spectrum import Spectrum, rank_tolerance
@@ -85,14 +87,14 @@ class Factor:
         """The SVD of H (centred with an intercept), from the small R alone."""
         xp = array_namespace(self.R)
         M = self.n_features
-        R = self._centred()
+        R = self.centred()
         k = min(R.shape[0], M)
         U, sigma, Vt = xp.linalg.svd(R[:k, :M], full_matrices=False)
         UtT = xp.matmul(xp.matrix_transpose(U), R[:k, M:])
         tolerance = rank_tolerance(M, float(sigma[0]) if k else 0.0)
         p = int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
         unexplained = xp.concat([UtT[p:, :], R[k:, M:]])
-        mean = self._mean()
+        mean = self.means()
         return Spectrum(
             sigma=sigma[:p],
             Vt=Vt[:p, :],
@@ -124,15 +126,30 @@ class Factor:
             shift=xp.concat([self.shift[:n_features], self.shift[M:]]),
         )
 
+    def select(self, features: Sequence[int] | np.ndarray) -> Factor:
+        """The factor for some of the features in a new order, triangularized from R alone."""
+        xp = array_namespace(self.R)
+        first, M = int(self.intercept), self.n_features
+        kept = np.asarray(features, dtype=np.intp)
+        targets = np.arange(M, M + self.n_targets)
+        columns = np.concatenate([kept, targets])
+        index = xp.asarray(np.concatenate([np.arange(first), first + columns]), device=device_of(self.R))
+        shift = xp.take(self.shift, xp.asarray(columns, device=device_of(self.R)), axis=0)
+        return replace(self, R=triangle(xp.take(self.R, index, axis=1)), shift=shift)
+
     def squared_error(self, weights: Array, intercept: Array) -> Array:
         """Σ w‖t − hW − b‖² over the rows of this factor, for weights (…, M, Q) and constants (…, Q)."""
+        return array_namespace(self.R).sum(self.squared_error_by_target(weights, intercept), axis=-1)
+
+    def squared_error_by_target(self, weights: Array, intercept: Array) -> Array:
+        """The same for each target, (…, Q)."""
         xp = array_namespace(self.R)
         first, M = int(self.intercept), self.n_features
         left = self.R[:, first + M :] - xp.matmul(self.R[:, first : first + M], weights)
         if first:
             about_shift = intercept - self.shift[M:] + xp.matmul(self.shift[:M], weights)
             left = left - self.R[:, :1] * about_shift[..., None, :]
-        return xp.sum(left * left, axis=(-2, -1))
+        return xp.sum(left * left, axis=-2)
 
     @property
     def n_features(self) -> int:
@@ -184,13 +201,13 @@ class Factor:
         top = xp.concat([self.R[0, :1], self.R[0, 1:] + self.R[0, 0] * (self.shift - shift)])
         return replace(self, R=xp.concat([top[None, :], self.R[1:, :]]), shift=shift)
 
-    def _mean(self) -> Array:
+    def means(self) -> Array:
         """Weighted column means of [H | T]; zeros without an intercept."""
         if not self.intercept or self.weight_sum == 0.0:
             return self.shift
         return self.shift + self.R[0, 1:] / self.R[0, 0]
 
-    def _centred(self) -> Array:
+    def centred(self) -> Array:
         """The block behind the ones column; columns that are constant up to rounding become exactly zero.
 
         What is left of them is noise of size ε·|mean|·√Σw, and the rank tolerance, relative to σ₁, cannot see that
@@ -200,7 +217,7 @@ class Factor:
             return self.R
         xp = array_namespace(self.R)
         R = self.R[1:, 1:]
-        noise = 4.0 * EPS * self.weight_sum**0.5 * xp.abs(self._mean())
+        noise = 4.0 * EPS * self.weight_sum**0.5 * xp.abs(self.means())
         varies = xp.sqrt(xp.sum(R * R, axis=0)) > noise
         return xp.where(varies, R, xp.zeros((), dtype=R.dtype, device=device_of(R)))
 

@@ -136,9 +136,9 @@ class HiddenMap:
         H = self._activate(Z)
         return xp.concat([X, H], axis=1) if self.direct_link else H
 
-    def leading(self, n_hidden: int) -> HiddenMap:
-        """The map of the first units."""
-        return replace(self, weights=self.weights[:, :n_hidden], biases=self.biases[:n_hidden])
+    def take(self, units: Any) -> HiddenMap:
+        """The map of some units, by a slice or an index."""
+        return replace(self, weights=self.weights[:, units], biases=self.biases[units])
 
     @cached_property
     def _folded(self) -> tuple[np.ndarray, np.ndarray]:
@@ -248,11 +248,11 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         units = [f"randomlayer{i}" for i in range(self.weights_.shape[1])]
         return np.asarray([*(inputs if self.map_.direct_link else []), *units], dtype=object)
 
-    def leading(self, n_hidden: int) -> RandomLayer:
-        """The fitted layer of the first `n_hidden` units, which is what that size and seed would have drawn."""
-        first = copy(self).set_params(n_hidden=n_hidden)
-        first.map_ = self.map_.leading(n_hidden)
-        return first
+    def take(self, units: Any) -> RandomLayer:
+        """The fitted layer of some units; the first m are what a layer of m with this seed would have drawn."""
+        part = copy(self)
+        part.map_ = self.map_.take(units)
+        return part.set_params(n_hidden=part.map_.biases.shape[0])
 
     def refuse_unnested(self) -> None:
         """Raise unless smaller layers are the beginning of larger ones."""

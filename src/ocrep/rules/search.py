@@ -24,15 +24,15 @@ GRIDS: dict[str, tuple[float, ...]] = {
 }
 
 
-def check_grid(grid: str | Sequence[float] | None) -> tuple[float, ...] | None:
-    """Give a named grid or the user's own as increasing numbers."""
+def check_grid(grid: str | Sequence[float] | None, name: str = "grid") -> tuple[float, ...] | None:
+    """Give a named grid or the user's own as increasing numbers; `name` is the parameter it came by."""
     if grid is None:
         return None
     if isinstance(grid, str):
         return pick("grid", grid, GRIDS, also=", or a sequence of numbers > 0")
     values = tuple(sorted({float(g) for g in grid}))
     if not values or not all(math.isfinite(g) and g > 0 for g in values):
-        raise ValueError("grid needs at least one γ, all of them finite and > 0.")
+        raise ValueError(f"{name} needs at least one number, all of them finite and > 0; got {grid!r}.")
     return values
 
 

@@ -1,0 +1,93 @@
+"""Whether two methods really differ when their test errors come from overlapping splits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+# Relative to the largest error: two routes to the same model differ by rounding, always in the same direction perhaps,
+# and a test without this limit would call that a difference.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """What a paired test over splits found.
+
+    Attributes
+    ----------
+    difference : float
+        Mean of a − b over the splits; negative where a has the smaller error.
+    t : float
+        The test statistic; ±inf where all splits differ by the same amount.
+    p_value : float
+        Two-sided, from Student's t with `n_splits` − 1 degrees of freedom.
+    n_splits : int
+        Number of splits compared.
+    """
+
+    difference: float
+    t: float
+    p_value: float
+    n_splits: int
+
+
+def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_share: float) -> PairedComparison:
+    """Compare two methods by their test errors on the same random splits of one data set.
+
+    Parameters
+    ----------
+    errors_a, errors_b : array-like of shape (n_splits,)
+        Test errors of the two methods, one number per split. Average over hidden layers first: layers on one split
+        are no further evidence about the data.
+    test_share : float
+        Share of the rows that each split tests on, above 0 and below 1.
+
+    Returns
+    -------
+    PairedComparison
+        Mean difference, t, two-sided p-value and number of splits.
+
+    Notes
+    -----
+    With the J differences d, t = mean(d) / √((1/J + n_test/n_train)·var(d)). Random splits share rows, so their
+    errors are correlated and the ordinary test (without n_test/n_train) takes noise for a difference, the more surely
+    the more splits are made.
+
+    References
+    ----------
+    Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52, 239-281.
+    """
+    a, b = _checked(errors_a, errors_b)
+    if not 0 < test_share < 1:
+        raise ValueError(f"test_share={test_share!r} must be above 0 and below 1: the share of rows tested on.")
+    d = a - b
+    n_splits, difference = len(d), float(d.mean())
+    negligible = ROUNDING * max(np.abs(a).max(), np.abs(b).max())
+    if np.abs(d).max() <= negligible:
+        return PairedComparison(difference, t=0.0, p_value=1.0, n_splits=n_splits)
+    if np.ptp(d) <= negligible:
+        return PairedComparison(difference, t=math.copysign(math.inf, difference), p_value=0.0, n_splits=n_splits)
+    test_over_train = test_share / (1 - test_share)
+    t = difference / math.sqrt((1 / n_splits + test_over_train) * d.var(ddof=1))
+    p_value = float(2 * stats.t.sf(abs(t), n_splits - 1))
+    return PairedComparison(difference, t=t, p_value=p_value, n_splits=n_splits)
+
+
+def _checked(errors_a: ArrayLike, errors_b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    a, b = np.asarray(errors_a, dtype=np.float64), np.asarray(errors_b, dtype=np.float64)
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(
+            f"Errors must be one number per split, not arrays of shapes {a.shape} and {b.shape}: average layers first."
+        )
+    if len(a) != len(b):
+        raise ValueError(f"Both methods need an error for every split, but there are {len(a)} and {len(b)} errors.")
+    if len(a) < 2:
+        raise ValueError(f"A paired test needs at least 2 splits, not {len(a)}.")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("Errors must be finite: leave out the splits with NaN or infinity for both methods.")
+    return a, b
