@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> None:
         for done, records in enumerate(work, 1):
             file.write("".join(json.dumps(record) + "\n" for record in records))
             file.flush()
-            print("{done}/{all}: {data}, split {split}, layer {layer}".format(done=done, all=len(cells), **records[0]))
+            print(f"{done}/{len(cells)}: {records[0]['data']}, split {records[0]['split']}", flush=True)
 
 
 def load_all(names: Iterable[str]) -> dict[str, Bunch]:
@@ -148,8 +148,7 @@ class Column:
     """One data set in the tables: each method's error per split, layers averaged, and its fit time over OCReP's."""
 
     name: str
-    n_splits: int
-    n_layers: int
+    shape: tuple[int, int]
     errors: dict[str, np.ndarray]
     times: dict[str, float]
 
@@ -157,7 +156,7 @@ class Column:
         """Mean (standard deviation), bold for the best, marked where really different from OCReP."""
         values, unit, mark = self.errors[method], UNIT.get(self.name, 1), ""
         text = f"{values.mean() / unit:.4g}"
-        if self.n_splits > 1:
+        if len(values) > 1:
             text += f" ({values.std(ddof=1) / unit:.2g})"
             test = corrected_paired_t_test(values, self.errors[REFERENCE], test_share=TEST_SHARE)
             if test.p_value < 0.05:
@@ -181,7 +180,7 @@ def column(results: dict[Key, dict[str, Any]], name: str, args: argparse.Namespa
 
     errors = {m: block(m, lambda r: r["error"]).mean(axis=1) for m in methods}
     times = {m: float(np.median(block(m, lambda r: r["seconds"] / r["reference_seconds"]))) for m in methods}
-    return Column(name, len(splits), n_layers, errors, times)
+    return Column(name, (len(splits), n_layers), errors, times)
 
 
 def table(columns: list[Column], methods: list[str], cell: Callable[[Column, str], str]) -> str:
@@ -199,7 +198,7 @@ def page(args: argparse.Namespace) -> str:
     missing = ", ".join(name for name in args.only if name not in names)
     n_tests = sum(len(c.errors) - 1 for c in columns)
     units = "".join(f" (in {UNIT[name]:g} for {name})" for name in names if name in UNIT)
-    basis = ", ".join(f"{c.name} {HIDDEN[c.name]} ({c.n_splits} × {c.n_layers})" for c in columns)
+    basis = ", ".join(f"{c.name} {HIDDEN[c.name]} ({c.shape[0]} × {c.shape[1]})" for c in columns)
     return f"""# OCReP beside the methods of the literature
 
 Made by `python benchmarks/literature.py`: splits 70/30 ({args.splits} asked for), hidden layers drawn anew for each
@@ -232,9 +231,8 @@ Median of the fit time over that of OCReP, timed beside it on the same rows; sea
 def main() -> None:
     """Measure what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--layers", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2)
+    for option, default in {"--splits": 20, "--layers": 5, "--jobs": 2}.items():
+        parser.add_argument(option, type=int, default=default)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "literature.md")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "literature.jsonl")
     parser.add_argument("--only", nargs="+", choices=HIDDEN, default=list(HIDDEN), metavar="SET")

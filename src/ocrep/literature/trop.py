@@ -100,7 +100,8 @@ def rank_units(factor: Factor) -> np.ndarray:
             _, coefficients, _ = lasso_path(A, Z, alphas=most * np.logspace(0, -3, 100))
             order = _order_of_entry(coefficients)
     ranked = usable[np.asarray(order, dtype=np.intp)]
-    return np.concatenate([ranked, np.setdiff1d(np.arange(M), ranked)])
+    left_over = np.setdiff1d(usable, ranked)
+    return np.concatenate([ranked, left_over, np.setdiff1d(np.arange(M), usable)])
 
 
 def _order_of_entry(coefficients: np.ndarray) -> np.ndarray:

@@ -87,8 +87,8 @@ class Rule(ABC):
             raise NotApplicable(f"The rule {self.name!r} asks for {self.folds}, but {folds.plan} was kept: fit anew.")
         if not folds.usable:
             raise NotApplicable(
-                f"Cross-validation needs rows in at least two folds, and there are too few rows for {folds.plan}: "
-                "use 'gcv' or 'ocrep'."
+                f"Cross-validation needs rows in at least two folds, and {folds.n_read} sample(s) are too few for "
+                f"{folds.plan}: use 'gcv' or 'ocrep'."
             )
 
 
