@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint picture bench-rules clean
+.PHONY: demo test lint picture bench clean
 
 demo: $(VENV)/.installed  ## train on a bundled data set and print what happened
 	@$(BIN)/python examples/demo.py
@@ -24,8 +24,8 @@ lint: $(VENV)/.developed
 picture: $(VENV)/.developed  ## draw the README's picture again
 	$(BIN)/python tools/draw_picture.py
 
-bench-rules: $(VENV)/.developed  ## what the rules cost, as ratios in one run
-	$(BIN)/python benchmarks/rules.py
+bench: $(VENV)/.developed  ## what rules, sizes and selection cost, as ratios in one run
+	$(BIN)/python benchmarks/costs.py
 
 $(VENV)/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocrep needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
