@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ocrep import datasets as datasets
+    from ocrep import literature as literature
     from ocrep import rules as rules
     from ocrep.compare import compare_rules as compare_rules
     from ocrep.compare import hidden_size_path as hidden_size_path
@@ -32,7 +33,7 @@ _HOME = {
     "TikhonovClassifier": "ocrep.estimators",
     "TikhonovRegressor": "ocrep.estimators",
 }
-_MODULES = ("datasets", "rules")
+_MODULES = ("datasets", "literature", "rules")
 
 __all__ = ["__version__", *sorted(_HOME), *_MODULES]
 
