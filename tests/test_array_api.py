@@ -56,7 +56,7 @@ def test_factor_spectrum_and_rules_stay_on_the_device(name, intercept):
                 spectrum.variance_factor(blocks[0][0], choice.gamma),
                 spectrum.singular_values,
                 factor.leading(3).spectrum().weights(choice.gamma),
-                *left_out_outputs(spectrum, rows, choice.gamma),
+                *(output for output, _, _ in left_out_outputs(spectrum, rows, choice.gamma)),
             ]
             if choice.curve is not None:
                 arrays += [choice.curve.gammas, choice.curve.criterion]

@@ -68,9 +68,53 @@ def test_unknown_names_are_refused():
         compare_rules(*smooth_problem(30, 5), rules=["kibira"])
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_the_task_can_be_set(task):
+def test_the_task_can_be_set():
     X, y = smooth_problem(60, 5)
-    table = compare_rules(X, np.round(y) if task == "classification" else y, rules=["ocrep"], task=task, n_hidden=10)
-    assert (table["train_error"][0] <= 1) is not None
-    assert np.isfinite(table["cv_error"][0])
+    counts = np.round(3 * y).astype(int)
+    as_labels = compare_rules(X, counts, rules="ocrep", n_hidden=10, random_state=0)
+    as_numbers = compare_rules(X, counts, rules="ocrep", task="regression", n_hidden=10, random_state=0)
+    assert as_labels["train_error"][0] == pytest.approx(
+        1 - PinvClassifier(10, random_state=0).fit(X, counts).score(X, counts)
+    )
+    predicted = PinvRegressor(10, random_state=0).fit(X, counts).predict(X)
+    assert as_numbers["train_error"][0] == pytest.approx(np.sqrt(np.mean((predicted - counts) ** 2)))
+
+
+def test_several_targets_share_one_mean_error():
+    X, y = smooth_problem(60, 5)
+    T = np.column_stack([y, 3 * y])
+    table = compare_rules(X, T, rules=["ocrep"], n_hidden=10, random_state=0)
+    predicted = PinvRegressor(10, random_state=0).fit(X, T).predict(X)
+    assert table["train_error"][0] == pytest.approx(np.sqrt(np.mean((predicted - T) ** 2)))
+
+
+def test_class_weights_do_not_weigh_the_errors():
+    X, y = load("diabetes", return_X_y=True)
+    train, test = (X[::2], y[::2]), (X[1::2], y[1::2])
+    table = compare_rules(*train, rules=[0.1], n_hidden=20, class_weight="balanced", test=test, random_state=0)
+    model = PinvClassifier(20, gamma=0.1, class_weight="balanced", random_state=0).fit(*train)
+    assert table["test_error"][0] == pytest.approx(1 - model.score(*test))
+    assert table["train_error"][0] == pytest.approx(1 - model.score(*train))
+    ill = test[0][test[1] == 1], test[1][test[1] == 1]
+    one_class = compare_rules(*train, rules=[0.1], n_hidden=20, class_weight="balanced", test=ill, random_state=0)
+    assert one_class["test_error"][0] == pytest.approx(1 - model.score(*ill))
+
+
+def test_other_numbers_of_folds_can_be_compared():
+    X, y = smooth_problem(60, 5)
+    table = compare_rules(X, y, rules=[rules.KFold(n_folds=5), "kfold"], n_folds=5, n_hidden=10, random_state=0)
+    assert table["gamma"][0] > 0
+    assert "n_folds=3" in table["reason"][1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gamma": 1.0}, "gamma= has no place here"),
+        ({"keep_folds": True}, "keep_folds= has no place here"),
+        ({"test": np.zeros((3, 5))}, "pair"),
+    ],
+)
+def test_what_a_table_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        compare_rules(*smooth_problem(30, 5), **options)

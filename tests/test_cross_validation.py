@@ -1,6 +1,7 @@
 """Exact cross-validation against brute force: every fold, every row, really left out and refitted."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_leave_one_out_equals_n_refits(name, intercept, weighted):
             W, b = refit(H[others], T[others], gamma, intercept, w[others])
             outputs[i] = H[i] @ W + b
         assert value == pytest.approx(np.sum(w[:, None] * (T - outputs) ** 2), rel=tolerance)
-        ours = np.concatenate(list(left_out_outputs(spectrum, more["rows"], gamma)))
+        ours = np.concatenate([output for output, _, _ in left_out_outputs(spectrum, more["rows"], gamma)])
         np.testing.assert_allclose(ours, outputs, rtol=1e3 * tolerance, atol=1e3 * tolerance * np.abs(T).max())
 
 
@@ -93,7 +94,7 @@ def test_rows_of_zero_weight_are_predicted_as_new_rows():
     H, T = problem("tall")
     w = np.r_[np.ones(30), np.zeros(10)]
     spectrum, more = evidence(H, T, rules.LOO(), sample_weight=w, intercept=True)
-    ours = np.concatenate(list(left_out_outputs(spectrum, more["rows"], 0.3)))[30:]
+    ours = np.concatenate([output for output, _, _ in left_out_outputs(spectrum, more["rows"], 0.3)])[30:]
     W, b = refit(H[:30], T[:30], 0.3, True, np.ones(30))
     np.testing.assert_allclose(ours, H[30:] @ W + b, rtol=1e-10)
 
@@ -267,6 +268,10 @@ def test_the_meaning_of_keep_folds():
         (lambda: rules.LOO(grid=[1.0, -1.0]), "finite and > 0; got"),
         (lambda: rules.OCRePCV(n_folds=0), "n_folds=0"),
         (lambda: rules.Discrepancy(noise=-1.0), "standard deviation"),
+        (lambda: rules.Discrepancy(noise="a"), "standard deviation"),
+        (lambda: rules.KFold(seed="a"), "seed='a'"),
+        (lambda: rules.KFold(grid=["a"]), "finite and > 0"),
+        (lambda: rules.OCReP(floor=True), "floor must be"),
     ],
 )
 def test_bad_options_are_refused(make, message):
@@ -282,7 +287,7 @@ def test_what_a_rule_lacks_is_named_with_the_argument_to_change():
     cases = [
         (rules.KFold(), {}, "keep_folds=True"),
         (rules.OCRePCV(), {}, "keep_folds=True"),
-        (rules.LOO(), {}, "call fit with gamma='loo'"),
+        (rules.LOO(), {}, r"call fit with gamma=LOO\("),
         (rules.KFold(scoring="error"), {"folds": folds}, "reads the rows"),
         (rules.KFold(n_folds=5), {"folds": folds}, "n_folds=5.*n_folds=3"),
         (rules.KFold(), {"folds": single}, "at least two folds"),
@@ -304,11 +309,109 @@ def test_a_named_grid_is_searched_as_it_is():
     assert floored.gamma == pytest.approx(np.sqrt(EPS) * np.linalg.norm(H, 2) ** 2)
 
 
-def test_a_row_that_alone_decides_a_direction_gives_a_finite_press():
-    H = np.zeros((6, 2))
-    H[0, 0] = 1.0
-    H[:, 1] = np.arange(6.0)
-    T = np.arange(6.0)[:, None]
-    spectrum = Factor.of(H, T).spectrum()
+@pytest.mark.parametrize("gamma", [0.0, 1e-28, 1e-20, 1e-12])
+@intercepts
+def test_a_row_that_alone_decides_a_direction_is_left_out_exactly(gamma, intercept):
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((40, 4))
+    H[:, 0] = 0.0
+    H[7, 0] = 1.0
+    T = rng.standard_normal((40, 2))
+    spectrum = Factor.of(H, T, intercept=intercept).spectrum()
     rows = Rows(lambda: iter([(H, T, None)]))
-    assert np.isfinite(press(spectrum, rows, np.array([0.0, 1e-20, 1.0]))).all()
+    lost = 0.0
+    for i in range(40):
+        others = np.arange(40) != i
+        # Without row 7 its column is constant: the solution of least norm gives it no weight, as γ → 0 does.
+        centre_H, centre_T = (H[others].mean(0), T[others].mean(0)) if intercept else (0.0, 0.0)
+        W = np.linalg.pinv(H[others] - centre_H) @ (T[others] - centre_T)
+        lost += np.sum((T[i] - centre_T - (H[i] - centre_H) @ W) ** 2)
+    assert press(spectrum, rows, np.array([gamma]))[0] == pytest.approx(lost, rel=1e-8)
+
+
+def test_leaving_out_at_no_regularization_is_the_limit_with_more_units_than_rows():
+    H, T = problem("wide")
+    spectrum, more = evidence(H, T, rules.LOO())
+    outputs = np.concatenate([output for output, _, _ in left_out_outputs(spectrum, more["rows"], 0.0)])
+    for i in range(len(H)):
+        others = np.arange(len(H)) != i
+        np.testing.assert_allclose(outputs[i], H[i] @ np.linalg.pinv(H[others]) @ T[others], rtol=1e-8)
+
+
+def test_gammas_in_pieces_give_the_same_answers(monkeypatch):
+    H, T = problem("tall")
+    spectrum, more = evidence(H, T, rules.KFold(scoring="error"), labels=True)
+    codes = Rows(lambda: ((h, np.sign(t), w) for h, t, w in more["rows"].blocks()), labels=True)
+    gammas = np.logspace(-6, 2, 23)
+
+    def answers():
+        return (
+            press(spectrum, more["rows"], gammas),
+            mean_squared_error(more["folds"], gammas),
+            misclassified(more["folds"], codes, gammas),
+        )
+
+    whole = answers()
+    monkeypatch.setattr("ocrep.blocks.BLOCK_ENTRIES", 50)
+    for ours, expected in zip(answers(), whole, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+def test_copies_of_folds_leave_their_caches_behind():
+    H, T = problem("tall")
+    folds = FoldFactors.empty(FoldPlan()).absorb([(H, T, None)], intercept=True)
+    gammas = np.array([0.1])
+    before = mean_squared_error(folds, gammas)
+    again = pickle.loads(pickle.dumps(folds))
+    assert set(vars(again)) == {"plan", "factors", "n_read"}
+    np.testing.assert_array_equal(mean_squared_error(again, gammas), before)
+
+
+def test_a_fold_without_weight_is_not_held_out():
+    H, T = problem("tall")
+    fold = FoldPlan().of_rows(0, len(H))
+    w = np.where(fold == 1, 0.0, 1.0)
+    _, more = evidence(H, T, rules.KFold(), sample_weight=w, intercept=True)
+    assert more["folds"].filled == (0, 2)
+    lost = 0.0
+    for v, other in ((0, 2), (2, 0)):
+        W, b = refit(H[fold == other], T[fold == other], 0.5, True, np.ones((fold == other).sum()))
+        lost += np.sum((T[fold == v] - H[fold == v] @ W - b) ** 2)
+    expected = lost / (fold != 1).sum() / 2
+    assert mean_squared_error(more["folds"], np.array([0.5]))[0] == pytest.approx(expected, rel=1e-10)
+    codes = Rows(lambda: ((h, np.sign(t), v) for h, t, v in more["rows"].blocks()), labels=True)
+    assert 0 <= misclassified(more["folds"], codes, np.array([0.5]))[0] <= 1
+
+
+def test_ocrep_cv_does_not_depend_on_the_unit_of_the_target():
+    H, T = random_problem(80, 10)
+    T += 2 * np.random.default_rng(0).standard_normal(T.shape)
+    plain = choose(rules.OCRePCV(), H, T).gamma
+    for unit in (1e-84, 1e84):
+        assert choose(rules.OCRePCV(), H, unit * T).gamma == pytest.approx(plain, rel=1e-6)
+
+
+def test_ocrep_cv_finds_the_boundary_between_grid_points():
+    for seed in range(4):
+        H, T = random_problem(80, 10, seed=seed)
+        T += 2 * np.random.default_rng(seed).standard_normal(T.shape)
+        rule = rules.OCRePCV(n_folds=2)
+        spectrum, more = evidence(H, T, rule)
+        choice = rule.choose(spectrum, **more)
+        best = choose(rules.KFold(n_folds=2), H, T).gamma
+        fine = np.r_[best, spectrum.largest**2 * np.logspace(-7.8, 3, 4000)]
+        errors = fold_errors(more["folds"], fine)
+        differences = errors - errors[:, :1]
+        within = differences.mean(axis=0) <= differences.std(axis=0, ddof=1) / np.sqrt(2)
+        assert spectrum.condition(choice.gamma) <= 1.03 * spectrum.condition(fine[within]).min()
+
+
+def test_options_are_given_by_name_and_numbers_of_any_library():
+    for wrong in (lambda: rules.KFold(5), lambda: rules.Discrepancy(0.1), lambda: rules.LOO("elm")):
+        with pytest.raises(TypeError, match="positional"):
+            wrong()
+    assert rules.KFold(n_folds=np.int64(5), floor=np.float32(0.5)).folds == FoldPlan(5)
+    assert plan_of(np.bool_(True)) == FoldPlan(3)
+    assert plan_of(np.int64(4)) == FoldPlan(4)
+    assert rules.LOO(grid=iter([2.0, 1.0])).grid == (1.0, 2.0)
+    assert rules.LOO(grid=np.array([1.0])) == rules.LOO(grid=1.0)

@@ -131,7 +131,11 @@ def test_the_coarse_search_finds_the_minimum_of_a_valley():
     ("call", "message"),
     [
         (lambda X, y: PinvRegressor("auto").partial_fit(X, y), "all rows at once"),
-        (lambda X, y: PinvRegressor("auto", gamma="loo").fit(X, y), "needs no rows|reads the rows"),
+        (lambda X, y: PinvRegressor("auto", gamma="loo").fit(X, y), "chooses the size from factors alone"),
+        (lambda X, y: PinvRegressor("auto", max_hidden=5).fit(X[:1], y[:1]), r"1 sample\(s\) are too few"),
+        (lambda X, y: PinvRegressor(5, keep_folds=5, gamma="kfold").fit(X, y), "make them the same"),
+        (lambda X, y: hidden_size_path(X, y, sizes=[2.7]), "whole"),
+        (lambda X, y: hidden_size_path(X, y, sizes=[3], gamma="kfold", n_folds=5), "leave n_folds out"),
         (lambda X, y: PinvRegressor("auto", weights="orthogonal").fit(X, y), "nested"),
         (lambda X, y: PinvRegressor("auto", max_hidden=0).fit(X, y), "max_hidden"),
         (lambda X, y: PinvRegressor("automatic").fit(X, y), "'auto'"),
@@ -144,6 +148,24 @@ def test_the_coarse_search_finds_the_minimum_of_a_valley():
 def test_what_a_path_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call(*smooth_problem(30, 5))
+
+
+def test_sizes_that_a_rule_cannot_judge_are_left_out():
+    X, y = smooth_problem(40, 5)
+    path = hidden_size_path(X, y, sizes=[5, 10, 60], gamma="hoerl_kennard", random_state=0)
+    assert path["gamma"].notna().tolist() == [True, True, False]
+    assert "more than" in path["reason"][2]
+    model = PinvRegressor("auto", max_hidden=60, gamma="hoerl_kennard", random_state=0).fit(X, y)
+    assert model.n_hidden_ < 40
+    with pytest.raises(rules.NotApplicable, match="one target"):
+        PinvRegressor("auto", max_hidden=5, gamma="hoerl_kennard").fit(X, np.column_stack([y, y]))
+
+
+def test_several_targets_average_the_error_of_the_path():
+    X, y = smooth_problem(60, 5)
+    one = hidden_size_path(X, y, sizes=[8], random_state=0)["cv_error"][0]
+    two = hidden_size_path(X, np.column_stack([y, y]), sizes=[8], random_state=0)["cv_error"][0]
+    assert two == pytest.approx(one, rel=1e-9)
 
 
 def test_rules_are_checked_before_the_work():

@@ -47,8 +47,11 @@ def test_quasi_optimality_minimises_the_change_of_the_weights(deconvolution):
 
     for gamma, value in list(zip(choice.curve.gammas, choice.curve.criterion, strict=True))[::10]:
         assert value == pytest.approx(change(gamma), rel=1e-4)
-    if choice.edge is None:
-        assert change(choice.gamma) <= min(change(0.8 * choice.gamma), change(1.25 * choice.gamma))
+    low, high = choice.curve.gammas[[0, -1]]
+    assert low == pytest.approx(max(spectrum.smallest**2, np.sqrt(np.finfo(float).eps) * spectrum.largest**2))
+    assert high == pytest.approx(spectrum.largest**2)
+    near = np.clip([0.8 * choice.gamma, 1.25 * choice.gamma], low, high)
+    assert change(choice.gamma) <= min(change(g) for g in near) * (1 + 1e-6)
 
 
 def test_the_discrepancy_principle_leaves_the_noise(deconvolution):
@@ -57,6 +60,8 @@ def test_the_discrepancy_principle_leaves_the_noise(deconvolution):
     choice = rules.Discrepancy(noise=noise).choose(spectrum)
     assert choice.edge is None
     assert spectrum.rss(choice.gamma) == pytest.approx(60 * noise**2, rel=1e-9)
+    twice = Factor.of(H, np.column_stack([T, T])).spectrum()
+    assert rules.Discrepancy(noise=noise).choose(twice).gamma == pytest.approx(choice.gamma, rel=1e-6)
 
 
 @pytest.mark.parametrize(("noise", "edge"), [(0.0, "low"), (1e6, "high")])
@@ -76,6 +81,15 @@ def test_an_ill_posed_problem_is_solved(deconvolution, rule):
     error = np.linalg.norm(estimate - truth) / np.linalg.norm(truth)
     assert error < 0.35
     assert error < 1e-3 * np.linalg.norm(naive - truth) / np.linalg.norm(truth)
+
+
+def test_a_target_of_zeros_does_not_count():
+    H = with_condition(1e3, 40, 6)
+    T = H @ np.ones((6, 1)) + 0.1 * np.random.default_rng(0).standard_normal((40, 1))
+    for rule in (rules.AIC(), rules.MarginalLikelihood()):
+        alone, beside = (Factor.of(H, t).spectrum() for t in (T, np.hstack([T, 0 * T])))
+        gammas = np.array([1e-4, 1e-2])
+        np.testing.assert_allclose(rule.criterion(beside, gammas), rule.criterion(alone, gammas))
 
 
 def test_information_criteria_equal_their_formulas():

@@ -49,7 +49,7 @@ def test_scikit_learn_contract(estimator, check):
 def test_the_defaults_are_those_of_the_publications():
     assert ELMRegressor().n_hidden == ELMClassifier().n_hidden == 1000
     grid = rules.GRIDS["elm"]
-    assert ELMRegressor()._rule().grid == tuple(1 / c for c in grid)
+    assert ELMRegressor()._rule().grid == tuple(sorted(1 / c for c in grid))
     assert RELMRegressor().grid == "relm"
     X, y = smooth_problem(60, 5)
     assert any(np.isclose(RELMRegressor(random_state=0).fit(X, y).gamma_, rules.GRIDS["relm"]))

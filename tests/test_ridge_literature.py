@@ -140,6 +140,14 @@ def test_mcdonald_and_galarneau_do_not_regularize_when_the_noise_explains_the_we
     assert by_name("mcdonald_galarneau").choose(Factor.of(H.T, rng.standard_normal(40)).spectrum()).gamma == 0.0
 
 
+def test_formulas_do_not_go_below_zero():
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((40, 1))
+    assert by_name("thisted").choose(Factor.of(H, H[:, 0] + rng.standard_normal(40)).spectrum()).gamma == 0.0
+    strong = Factor.of(np.hstack([H, H**2]), 100 * H[:, 0] + 0.01 * rng.standard_normal(40)).spectrum()
+    assert by_name("dorugade_kashid").choose(strong).gamma == 0.0
+
+
 @pytest.mark.parametrize("rule", RIDGE, ids=lambda rule: rule.name)
 def test_several_targets_are_refused_with_the_rules_that_work(rule):
     with pytest.raises(rules.NotApplicable, match="one target, and there are 2: use 'ocrep', 'gcv'"):

@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
 from ocrep.datasets import load
@@ -39,6 +39,12 @@ LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "scale": None}, {"a
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [PinvClassifier(calibrate="loo"), TikhonovClassifier(calibrate="loo")])
+@pytest.mark.filterwarnings("default")
+def test_calibrated_classifiers_are_consistent(estimator):
+    check_classifiers_train(type(estimator).__name__, estimator)
 
 
 def test_only_tiny_layers_are_excused_from_scoring_well():

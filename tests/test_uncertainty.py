@@ -5,7 +5,7 @@ import pytest
 from problems import smooth_problem
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import BayesianRidge
+from sklearn.linear_model import BayesianRidge, LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
@@ -41,16 +41,55 @@ def test_probabilities_add_up_and_follow_the_outputs(name, options):
     np.testing.assert_allclose(model.predict_log_proba(X), np.log(probabilities))
     if name == "diabetes":
         assert np.all(np.diff(probabilities[np.argsort(model.decision_function(X)), 1]) >= 0)
-        assert probabilities[:, 1].mean() == pytest.approx(y.mean(), abs=0.15 if options else 0.02)
-    assert np.mean(model.predict(X) == model.classes_[probabilities.argmax(axis=1)]) > 0.9
+        assert options or probabilities[:, 1].mean() == pytest.approx(y.mean(), abs=0.02)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
 
 
 def test_calibration_leaves_the_network_alone():
     X, y = load("wine", return_X_y=True)
     plain, calibrated = (PinvClassifier(20, random_state=0, calibrate=c).fit(X, y) for c in (None, "loo"))
-    np.testing.assert_array_equal(plain.decision_function(X), calibrated.decision_function(X))
+    np.testing.assert_array_equal(plain.coef_, calibrated.coef_)
     assert not hasattr(plain, "predict_proba")
     assert hasattr(calibrated, "predict_proba")
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_labels_scores_and_probabilities_agree(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 4))
+    score = X[:, 0] + rng.standard_normal(600)
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes) + 0.5)
+    model = PinvClassifier(20, calibrate="loo", random_state=0).fit(X[:300], y[:300])
+    scores, probabilities = model.decision_function(X[300:]), model.predict_proba(X[300:])
+    np.testing.assert_array_equal(model.predict(X[300:]), model.classes_[probabilities.argmax(axis=1)])
+    by_score = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X[300:]), model.classes_[by_score])
+
+
+def test_the_softmax_is_fitted_on_left_out_outputs():
+    X, y = load("diabetes", return_X_y=True)
+    model = PinvClassifier(40, calibrate="loo", random_state=0).fit(X, y)
+    H = model.layer_.transform(X)
+    T = np.where(y == 1, 1.0, -1.0)
+    A = np.linalg.solve(H.T @ H + model.gamma_ * np.eye(40), H.T)
+    left_out = T - (T - H @ A @ T) / (1 - np.sum(H * A.T, axis=1))
+    logistic = LogisticRegression(C=100.0).fit(left_out[:, None], y)
+    np.testing.assert_allclose(model.calibrator_.slope, logistic.coef_, rtol=1e-3)
+
+
+def test_calibration_without_regularization_does_not_see_the_labels():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 5))
+    y = (X[:, 0] + rng.standard_normal(80) > 0).astype(int)
+    for gamma in ("none", 1e-10):
+        model = PinvClassifier(60, gamma=gamma, calibrate="loo", random_state=0).fit(X[:40], y[:40])
+        assert log_loss(y[40:], model.predict_proba(X[40:])) < 1.0
+
+
+def test_far_inputs_have_finite_log_probabilities():
+    X, y = load("iris", return_X_y=True)
+    model = TikhonovClassifier(calibrate="loo").fit(X, y)
+    assert np.isfinite(model.predict_log_proba(1e4 * X)).all()
 
 
 def test_separable_classes_get_finite_probabilities():
@@ -69,7 +108,7 @@ def test_what_calibration_refuses():
     with pytest.raises(ValueError, match="all rows at once"):
         PinvClassifier(5, calibrate="loo").partial_fit(X, y, classes=[0, 1, 2])
     model = PinvClassifier(5, calibrate="loo", random_state=0).fit(X, y)
-    with pytest.raises(NotFittedError, match="another γ"):
+    with pytest.raises(NotFittedError, match="not calibrated"):
         model.with_gamma("gcv").predict_proba(X)
     assert model.predict_proba(X).shape == (150, 3)
 
@@ -99,7 +138,23 @@ def test_directions_without_data_are_uncertain():
     A = X.T @ X + 2.0 * np.eye(10)
     expected = np.sqrt(noise * (1 + np.sum(new * np.linalg.solve(A, new.T).T, axis=1)))
     np.testing.assert_allclose(model.predict(new, return_std=True)[1], expected, rtol=1e-10)
-    assert np.isfinite(model.with_gamma(0.0).predict(new, return_std=True)[1]).all()
+
+
+def test_nothing_is_known_of_the_noise_without_a_degree_of_freedom():
+    X = np.random.default_rng(0).standard_normal((4, 10))
+    deviation = TikhonovRegressor("none", fit_intercept=False).fit(X, np.arange(4.0)).predict(X, return_std=True)[1]
+    np.testing.assert_array_equal(deviation, np.inf)
+
+
+def test_weights_enter_the_deviation_of_the_constant():
+    X, y = smooth_problem(50, 5)
+    w = np.full(50, 2.5)
+    w[:10] = 0.0
+    model = TikhonovRegressor(1.0).fit(X, y, sample_weight=w)
+    mean = np.average(X, axis=0, weights=w)
+    noise = model.spectrum_.noise_variance(1.0)[0]
+    deviation = model.predict(mean[None, :], return_std=True)[1]
+    np.testing.assert_allclose(deviation, np.sqrt(noise * (1 + 1 / 100)), rtol=1e-10)
 
 
 def test_standard_deviations_agree_with_bayesian_ridge():

@@ -17,6 +17,11 @@ def block_rows(n_columns: int, n_inputs: int = 0) -> int:
     return max(4 * n_columns, BLOCK_ENTRIES // (n_columns + n_inputs))
 
 
+def slices_of(n: int, entries_each: int) -> Iterator[slice]:
+    """Slices of `n` things, each of which needs `entries_each` numbers, so that none needs more than a block."""
+    yield from row_slices(n, max(1, BLOCK_ENTRIES // max(1, entries_each)))
+
+
 def row_slices(n_rows: int, rows: int) -> Iterator[slice]:
     """Slices of `rows` rows that cover `n_rows`."""
     for start in range(0, n_rows, rows):

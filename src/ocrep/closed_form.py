@@ -108,15 +108,23 @@ class ClosedForm(BaseEstimator, ABC):
 
     def _begin_folds(self) -> FoldFactors | None:
         """One factor per fold if the rule reads them or the user wants them kept."""
-        plan = rules.resolve(self.gamma).folds or plan_of(self.keep_folds)
+        wanted, kept = rules.resolve(self.gamma).folds, plan_of(self.keep_folds)
+        explicit = not isinstance(self.keep_folds, bool | np.bool_) and kept is not None
+        if explicit and wanted is not None and kept != wanted:
+            raise ValueError(f"gamma asks for {wanted}, and keep_folds for {kept}: make them the same.")
+        plan = wanted or kept
         return None if plan is None else FoldFactors.empty(plan)
 
-    def rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-        """Rows as this fitted model sees them, `(H, T, sample_weight)` by blocks, for tools that read them again."""
+    def rows(self, X: Any, y: Any, sample_weight: Any = None, *, as_trained: bool = True) -> Rows:
+        """Rows as this fitted model sees them, `(H, T, sample_weight)` by blocks, for tools that read them again.
+
+        `as_trained=False` leaves class weights out, for counting errors.
+        """
         check_is_fitted(self)
         X, y = self._check_rows(X, y, reset=False)
         y = self._known_targets(y)
-        return self._rows(X, y, self._row_weights(X, y, sample_weight))
+        weight = self._row_weights(X, y, sample_weight) if as_trained else check_weights(sample_weight, X)
+        return self._rows(X, y, weight)
 
     def _rows(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Rows:
         """The checked rows as features and coded targets, block by block, as often as asked."""

@@ -11,8 +11,10 @@ import numpy as np
 from ocrep import rules as all_rules
 from ocrep.choices import pick
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.folds import plan_of
 from ocrep.hidden_size import at_size
 from ocrep.kernels import Array
+from ocrep.layer import RandomLayer
 from ocrep.leave_one_out import Rows
 from ocrep.rules.cross_validation import mean_squared_error, misclassified, same_class
 
@@ -27,6 +29,7 @@ def compare_rules(
     n_hidden: int | None = 200,
     rules: Iterable[Any] | None = None,
     test: tuple[Any, Any] | None = None,
+    n_folds: int = 3,
     task: str = "auto",
     sample_weight: Any = None,
     **options: Any,
@@ -43,6 +46,8 @@ def compare_rules(
         What may be given as `gamma`; all names if None.
     test : pair (X, y), default=None
         Rows to test on.
+    n_folds : int, default=3
+        Folds of the exact cross-validation; rules that cross-validate must ask for as many.
     task : {"auto", "regression", "classification"}, default="auto"
         "auto" takes whole numbers, text and booleans for labels, and other numbers for a regression.
     sample_weight : array-like, default=None
@@ -54,20 +59,21 @@ def compare_rules(
     -------
     DataFrame
         One row per rule: `rule`, `gamma`, `edge` (where the optimum sits at an end of its search), `floored`,
-        `condition` (μ(H^reg)), `dof`, `train_error`, `cv_error` (exact three-fold), `test_error`, `seconds` to choose
-        γ, and `reason` where a rule does not apply. Errors are RMSE, or the share of misclassified rows.
+        `condition` (μ(H^reg)), `dof`, `train_error`, `cv_error` (exact k-fold, of the γ that was chosen on all rows),
+        `test_error`, `seconds` to choose γ, and `reason` where a rule does not apply. Errors are RMSE, or the share of
+        misclassified rows; class weights play no part in them.
     """
     pandas = _pandas()
-    model = _estimator(y, task, n_hidden, keep_folds=True, gamma="none", **options)
-    model.fit(X, y, sample_weight=sample_weight)
-    rows = model.rows(X, y, sample_weight)
-    table = [_apply(model, rule, rows) for rule in (all_rules.names() if rules is None else rules)]
+    model = _estimator(y, task, n_hidden, options, keep_folds=n_folds).fit(X, y, sample_weight=sample_weight)
+    trained, plain = (model.rows(X, y, sample_weight, as_trained=as_trained) for as_trained in (True, False))
+    asked = all_rules.names() if rules is None else [rules] if isinstance(rules, str) else rules
+    table = [_apply(model, rule, trained) for rule in asked]
     chosen = [line for line in table if "gamma" in line]
     if chosen:
         gammas = np.array([line["gamma"] for line in chosen])
-        errors = {"train_error": _errors(model, rows, gammas), "cv_error": _cv_errors(model, rows, gammas)}
+        errors = {"train_error": _errors(model, plain, gammas), "cv_error": _cv_errors(model, plain, gammas)}
         if test is not None:
-            errors["test_error"] = _errors(model, model.rows(*test), gammas)
+            errors["test_error"] = _errors(model, _test_rows(model, test), gammas)
         for name, values in errors.items():
             for line, value in zip(chosen, values, strict=True):
                 line[name] = float(value)
@@ -82,7 +88,7 @@ def hidden_size_path(
     sizes: Sequence[int] | None = None,
     gamma: Any = "ocrep",
     test: tuple[Any, Any] | None = None,
-    n_folds: int = 3,
+    n_folds: int | None = None,
     task: str = "auto",
     sample_weight: Any = None,
     **options: Any,
@@ -102,8 +108,8 @@ def hidden_size_path(
         Any rule that needs no rows.
     test : pair (X, y), default=None
         Rows to test on.
-    n_folds : int, default=3
-        Folds of the exact cross-validation; 0 leaves it out.
+    n_folds : int or None, default=None
+        Folds of the exact cross-validation: those of the rule, or three, if None; 0 leaves it out.
     task, sample_weight, **options
         As in `compare_rules`.
 
@@ -111,8 +117,8 @@ def hidden_size_path(
     -------
     DataFrame
         One row per size: `n_hidden`, `gamma`, `condition`, `regularized_condition`, `cv_error` (RMSE of the coded
-        targets; a rule that needs no folds chooses anew on each training part) and `test_error` (RMSE, or the share
-        of misclassified rows).
+        targets; a rule that needs no folds chooses anew on each training part), `test_error` (RMSE, or the share of
+        misclassified rows), and `reason` where the rule cannot judge a size.
     """
     pandas = _pandas()
     rule = all_rules.resolve(gamma)
@@ -120,33 +126,55 @@ def hidden_size_path(
         raise all_rules.NotApplicable(
             f"A path over hidden sizes reads no rows, and {rule.name!r} needs them: use 'kfold'."
         )
-    chosen = sorted({int(size) for size in (range(1, 301) if sizes is None else sizes)})
-    if not chosen or chosen[0] < 1:
-        raise ValueError("sizes needs at least one whole number ≥ 1.")
-    folds = n_folds if rule.folds is None else rule.folds
-    model = _estimator(y, task, chosen[-1], gamma="none", keep_folds=folds, **options)
+    chosen = _checked_sizes(range(1, 301) if sizes is None else sizes)
+    folds = (rule.folds or 3) if n_folds is None else n_folds
+    if rule.folds is not None and plan_of(folds) != rule.folds:
+        raise ValueError(f"The rule asks for {rule.folds}, and n_folds={n_folds} for another: leave n_folds out.")
+    model = _estimator(y, task, chosen[-1], options, keep_folds=folds)
+    RandomLayer(weights=model.weights, weight_scale=model.weight_scale).refuse_unnested()
     model.fit(X, y, sample_weight=sample_weight)
-    model.layer_.refuse_unnested()
-    n_fixed = model.factor_.n_features - chosen[-1]
-    test_rows = None if test is None else model.rows(*test)
-    table = []
-    for n_hidden in chosen:
+    test_rows = None if test is None else _test_rows(model, test)
+    table = [_size_line(model, rule, n_hidden, chosen[-1], test_rows) for n_hidden in chosen]
+    columns = ["n_hidden", "gamma", "condition", "regularized_condition", "cv_error", "test_error", "reason"]
+    return pandas.DataFrame(table, columns=columns)
+
+
+def _size_line(model: Any, rule: Any, n_hidden: int, largest: int, test_rows: Rows | None) -> dict[str, Any]:
+    """One line of the path."""
+    n_fixed = model.factor_.n_features - largest
+    try:
         size = at_size(model.factor_, model.folds_, rule, n_hidden, n_fixed)
-        line = {
-            "n_hidden": n_hidden,
-            "gamma": size.gamma,
-            "condition": size.condition,
-            "regularized_condition": size.regularized_condition,
-            "cv_error": None if size.cv_error is None else size.cv_error**0.5,
-        }
-        if test_rows is not None:
-            weights = size.spectrum.weights([size.gamma]), size.spectrum.intercept([size.gamma])
-            line["test_error"] = float(row_errors(test_rows, *weights)[0])
-        table.append(line)
-    return pandas.DataFrame(table)
+    except all_rules.NotApplicable as reason:
+        return {"n_hidden": n_hidden, "reason": str(reason)}
+    line = {
+        "n_hidden": n_hidden,
+        "gamma": size.gamma,
+        "condition": size.condition,
+        "regularized_condition": size.regularized_condition,
+        "cv_error": None if size.cv_error is None else size.cv_error**0.5,
+    }
+    if test_rows is not None:
+        solution = size.spectrum.weights([size.gamma]), size.spectrum.intercept([size.gamma])
+        line["test_error"] = float(row_errors(test_rows, *solution)[0])
+    return line
 
 
-def _estimator(y: Any, task: str, n_hidden: int | None, **options: Any) -> Any:
+def _checked_sizes(sizes: Any) -> list[int]:
+    values = np.ravel(np.asarray(list(sizes) if isinstance(sizes, Iterable) else sizes))
+    if not values.size or values.dtype.kind not in "iu" or values.min() < 1:
+        raise ValueError("sizes needs at least one number, all of them whole and ≥ 1.")
+    return sorted({int(size) for size in values})
+
+
+def _test_rows(model: Any, test: Any) -> Rows:
+    if not (isinstance(test, tuple | list) and len(test) == 2):
+        raise ValueError("test must be a pair (X, y).")
+    return model.rows(*test, as_trained=False)
+
+
+def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any], *, keep_folds: Any) -> Any:
+    for taken in {"gamma", "keep_folds", "calibrate"} & set(options):
+        raise ValueError(f"{taken}= has no place here: rules and folds are given by the function's own arguments.")
     if task == "auto":
         kind = np.asarray(y).dtype.kind
         task = "regression" if kind in "fc" else "classification"
@@ -155,7 +183,8 @@ def _estimator(y: Any, task: str, n_hidden: int | None, **options: Any) -> Any:
         "classification": (PinvClassifier, TikhonovClassifier),
     }
     network, own_features = pick("task", task, estimators, also=", or 'auto'")
-    return own_features(**options) if n_hidden is None else network(n_hidden, **options)
+    fixed = {"gamma": "none", "keep_folds": keep_folds, **options}
+    return own_features(**fixed) if n_hidden is None else network(n_hidden, **fixed)
 
 
 def _apply(model: Any, rule: Any, rows: Rows) -> dict[str, Any]:
@@ -178,7 +207,7 @@ def _apply(model: Any, rule: Any, rows: Rows) -> dict[str, Any]:
 
 
 def _cv_errors(model: Any, rows: Rows, gammas: np.ndarray) -> np.ndarray:
-    if not model.folds_.usable:
+    if model.folds_ is None or not model.folds_.usable:
         return np.full(len(gammas), np.nan)
     return (
         misclassified(model.folds_, rows, gammas) if rows.labels else np.sqrt(mean_squared_error(model.folds_, gammas))

@@ -60,6 +60,14 @@ class _HiddenUnits(ClosedForm):
     def _begin_folds(self) -> FoldFactors | None:
         return super()._begin_folds() or (FoldFactors.empty(FoldPlan()) if self._auto else None)
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self._auto and rules.resolve(self.gamma).needs == "rows":
+            raise ValueError(
+                f"n_hidden='auto' chooses the size from factors alone, and gamma={self.gamma!r} reads rows: "
+                "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
+            )
+
     def _check_streamed(self) -> None:
         if self._auto and not hasattr(self, "factor_"):
             raise ValueError(
@@ -150,7 +158,7 @@ class PinvRegressor(_HiddenUnits, Regression):
     factor_ : Factor
         The triangular factor of the rows; `partial_fit` goes on from it.
     folds_ : FoldFactors or None
-        One factor per fold, if the rule reads them or `keep_folds` asks for them.
+        One factor per fold, if the rule reads them, `keep_folds` asks for them, or `n_hidden="auto"` used them.
     spectrum_ : Spectrum
         Singular values and all that depends on γ.
     singular_values_ : ndarray
@@ -216,7 +224,7 @@ keep_folds, factor, random_state
         Factor on the weight of each class's rows; "balanced" makes all classes weigh the same.
     calibrate : "loo" or None, default=None
         "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs, so that no data is held
-        out and nothing refitted; `predict_proba` exists then.
+        out and nothing refitted; `predict_proba` exists then, and `predict` and `decision_function` follow it.
 
     Attributes
     ----------
@@ -324,7 +332,7 @@ class TikhonovClassifier(_OwnFeatures, Classification):
         Factor on the weight of each class's rows; "balanced" makes all classes weigh the same.
     calibrate : "loo" or None, default=None
         "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs, so that no data is held
-        out and nothing refitted; `predict_proba` exists then.
+        out and nothing refitted; `predict_proba` exists then, and `predict` and `decision_function` follow it.
 
     Attributes
     ----------

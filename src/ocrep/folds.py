@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from ocrep.blocks import slices_of
 from ocrep.factor import Factor
 from ocrep.kernels import Array, array_namespace, take_rows
 from ocrep.spectrum import Spectrum
@@ -26,8 +29,11 @@ class FoldPlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.n_folds, int) and self.n_folds >= 2):
-            raise ValueError(f"n_folds={self.n_folds!r} must be a whole number ≥ 2.")
+        for name, least in (("n_folds", 2), ("seed", -math.inf)):
+            value = getattr(self, name)
+            if not (isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least):
+                raise ValueError(f"{name}={value!r} must be a whole number" + (" ≥ 2." if name == "n_folds" else "."))
+            object.__setattr__(self, name, int(value))
 
     def of_rows(self, start: int, n_rows: int) -> np.ndarray:
         """The folds of rows start, …, start + n_rows − 1, by the finaliser of splitmix64."""
@@ -45,7 +51,7 @@ def plan_of(keep_folds: bool | int | FoldPlan) -> FoldPlan | None:
     """What `keep_folds` means: False nothing, True three folds, a number that many, a plan itself."""
     if isinstance(keep_folds, FoldPlan):
         return keep_folds
-    if isinstance(keep_folds, bool):
+    if isinstance(keep_folds, bool | np.bool_):
         return FoldPlan() if keep_folds else None
     return FoldPlan(keep_folds) if keep_folds else None
 
@@ -117,14 +123,26 @@ class FoldFactors:
 
         The rows of a fold enter only through its factor: ‖[1 | H | T]·[−b; −W; I]‖² = ‖R_v·[−b; −W; I]‖².
         """
-        errors = [
-            fold.squared_error(spectrum.weights(gamma), spectrum.intercept(gamma)) for fold, spectrum in self.held_out()
-        ]
-        return array_namespace(errors[0]).stack(errors)
+        xp = array_namespace(gamma)
+        entries = sum(self._filled[0].R.shape) * self.n_targets
+        errors = []
+        for fold, spectrum in self.held_out():
+            parts = [gamma[part] for part in slices_of(gamma.shape[0], entries)]
+            errors.append(xp.concat([fold.squared_error(spectrum.weights(g), spectrum.intercept(g)) for g in parts]))
+        return xp.stack(errors)
 
     def held_out(self) -> Iterator[tuple[Factor, Spectrum]]:
         """Each fold with the spectrum of the others."""
         yield from zip(self._filled, self.spectra, strict=True)
+
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The folds that hold rows."""
+        return tuple(v for v, factor in enumerate(self.factors) if factor is not None and factor.n_rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of pickles and copies what can be computed again."""
+        return {"plan": self.plan, "factors": self.factors, "n_read": self.n_read}
 
     @property
     def usable(self) -> bool:
@@ -133,4 +151,4 @@ class FoldFactors:
 
     @property
     def _filled(self) -> tuple[Factor, ...]:
-        return tuple(f for f in self.factors if f is not None and f.n_rows)
+        return tuple(factor for factor in self.factors if factor is not None and factor.n_rows)

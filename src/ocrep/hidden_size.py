@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors
 from ocrep.kernels import array_namespace, device_of
-from ocrep.rules import Rule
+from ocrep.rules import NotApplicable, Rule
+from ocrep.rules.base import check_usable
 from ocrep.rules.cross_validation import mean_squared_error
 from ocrep.spectrum import Spectrum
 
@@ -35,6 +36,8 @@ def at_size(factor: Factor, folds: FoldFactors | None, rule: Rule, n_hidden: int
     """Read one size off the factors; the first `n_fixed` features (a direct link) belong to every size."""
     m = n_fixed + n_hidden
     spectrum = factor.leading(m).spectrum()
+    if folds is not None:
+        check_usable(folds)
     cut = None if folds is None else folds.leading(m)
     gamma = rule.choose(spectrum, folds=cut).gamma
     return Size(
@@ -50,12 +53,21 @@ def at_size(factor: Factor, folds: FoldFactors | None, rule: Rule, n_hidden: int
 def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int = 0) -> int:
     """The size with the least exact cross-validation error, the smaller one of equals."""
 
+    reasons: list[NotApplicable] = []
+
     def error(n_hidden: int) -> float:
-        cv_error = at_size(factor, folds, rule, n_hidden, n_fixed).cv_error
+        try:
+            cv_error = at_size(factor, folds, rule, n_hidden, n_fixed).cv_error
+        except NotApplicable as reason:  # the rule cannot judge this size; others may do
+            reasons.append(reason)
+            return math.inf
         assert cv_error is not None
         return cv_error
 
-    return search(error, factor.n_features - n_fixed)
+    best = search(error, factor.n_features - n_fixed)
+    if len(reasons) and error(best) == math.inf:
+        raise reasons[0]
+    return best
 
 
 def search(error: Callable[[int], float], largest: int) -> int:

@@ -105,7 +105,7 @@ class Spectrum:
     def norm(self, gamma: float | Array) -> Array:
         """‖W‖ (Frobenius)."""
         xp = array_namespace(self.sigma)
-        return xp.sqrt(xp.sum((self.gain(gamma)[..., None] * self.UtT) ** 2, axis=(-2, -1)))
+        return xp.sqrt(xp.matmul(self.gain(gamma) ** 2, xp.sum(self.UtT * self.UtT, axis=1)))
 
     def condition(self, gamma: float | Array = 0.0) -> Array:
         """μ(H^reg) = D_max / D_min (eq. 26); γ = 0 gives μ(H⁺) = μ(H) = σ₁/σ_p; NaN when H is zero."""
@@ -125,10 +125,13 @@ class Spectrum:
         return self.mean_T - array_namespace(self.sigma).matmul(self.mean_H, self.weights(gamma))
 
     def noise_variance(self, gamma: float | Array) -> Array:
-        """rss(γ)/(n − dof(γ) − intercept) for each target: the variance of the noise as this fit sees it."""
+        """rss(γ)/(n − dof(γ) − intercept) for each target: the variance of the noise as this fit sees it.
+
+        Infinite where no degree of freedom is left: then nothing is known of the noise.
+        """
         left = self.residual_dof(gamma)[..., None]
         xp = array_namespace(left)
-        return xp.where(left > 0.0, self.rss_by_target(gamma) / xp.where(left > 0.0, left, xp.ones_like(left)), 0.0)
+        return xp.where(left > 0.0, self.rss_by_target(gamma) / xp.where(left > 0.0, left, xp.ones_like(left)), xp.inf)
 
     def variance_factor(self, H: Array, gamma: float) -> Array:
         """hᵀ(HᵀH + γI)⁻¹h for each new row h (about the mean, plus 1/Σw with an intercept).

@@ -121,9 +121,14 @@ class Classification(ClassifierMixin, ClosedForm):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Give the network's outputs: one column per class, or one in all for two classes (> 0: the second)."""
+        """Give one score per class, or one in all for two classes (> 0: the second).
+
+        These are the network's outputs, or with `calibrate="loo"` the logits of the probabilities: `predict` follows
+        the scores, and so all three agree.
+        """
         outputs = self._outputs(self._check_new_rows(X))
-        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+        scores = self._calibrator().scores(outputs) if self.calibrate is not None else outputs
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label with the largest output."""
@@ -133,27 +138,32 @@ class Classification(ClassifierMixin, ClosedForm):
     @available_if(_calibrated)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probability of each class, (n_samples, n_classes); needs `calibrate="loo"`."""
-        outputs = self._outputs(self._check_new_rows(X))
-        if not hasattr(self, "calibrator_"):
-            raise NotFittedError(
-                "The probabilities were calibrated for another γ, and to do it anew the rows are needed: "
-                "fit with this gamma."
-            )
-        return self.calibrator_.probabilities(outputs)
+        return np.exp(self.predict_log_proba(X))
 
     @available_if(_calibrated)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Give the logarithm of `predict_proba`."""
-        return np.log(self.predict_proba(X))
+        outputs = self._outputs(self._check_new_rows(X))
+        return self._calibrator().log_probabilities(outputs)
+
+    def _calibrator(self) -> Calibrator:
+        if not hasattr(self, "calibrator_"):
+            raise NotFittedError(
+                "This γ is not calibrated, and calibrating it needs the rows: call fit with this gamma and "
+                "calibrate='loo', or set calibrate=None."
+            )
+        return self.calibrator_
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.calibrate not in (None, "loo"):
+            raise ValueError(f"calibrate={self.calibrate!r} must be 'loo' or None.")
 
     def _decide(self, rows: Rows | None) -> None:
         super()._decide(rows)
         self.__dict__.pop("calibrator_", None)
-        if self.calibrate is None or rows is None:
-            return
-        if self.calibrate != "loo":
-            raise ValueError(f"calibrate={self.calibrate!r} must be 'loo' or None.")
-        self.calibrator_ = Calibrator.on_left_out_rows(self.spectrum_, rows, self.gamma_)
+        if self.calibrate is not None and rows is not None:
+            self.calibrator_ = Calibrator.on_left_out_rows(self.spectrum_, rows, self.gamma_)
 
     def _learn_targets(self, y: np.ndarray) -> np.ndarray:
         self.classes_ = _distinct(_labels(y))

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ocrep.rules.base import Choice, Evidence, FlooredRule, Rule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OCReP(FlooredRule):
     """γ = σ₁·σ_p, which minimises the condition number of H^reg (paper, eq. 29).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar, Literal, TypeAlias
 
 from ocrep.folds import FoldFactors, FoldPlan
@@ -73,8 +74,8 @@ class Rule(ABC):
     def _check_needs(self, folds: FoldFactors | None, rows: Rows | None) -> None:
         if self.needs == "rows" and rows is None:
             raise NotApplicable(
-                f"The rule {self.name!r} reads the rows once more, and they are not kept: "
-                f"call fit with gamma={self.name!r}, or use a rule that needs no rows, such as 'gcv' or 'kfold'."
+                f"The rule {self.name!r} reads the rows once more, and they are not at hand here: "
+                f"call fit with gamma={self!r}, or use a rule that needs no rows, such as 'gcv' or rules.KFold()."
             )
         if self.folds is None:
             return
@@ -84,24 +85,35 @@ class Rule(ABC):
                 "fit with keep_folds=True, or use a rule that needs no folds, such as 'gcv'."
             )
         if folds.plan != self.folds:
-            raise NotApplicable(f"The rule {self.name!r} asks for {self.folds}, but {folds.plan} was kept: fit anew.")
-        if not folds.usable:
             raise NotApplicable(
-                f"Cross-validation needs rows in at least two folds, and {folds.n_read} sample(s) are too few for "
-                f"{folds.plan}: use 'gcv' or 'ocrep'."
+                f"The rule {self.name!r} asks for {self.folds}, but {folds.plan} was kept: "
+                "fit with keep_folds set to the rule's plan."
             )
+        check_usable(folds)
+
+
+def check_usable(folds: FoldFactors) -> None:
+    """Refuse folds of which fewer than two hold rows."""
+    if not folds.usable:
+        raise NotApplicable(
+            f"Cross-validation needs rows in at least two folds, and {folds.n_read} sample(s) are too few for "
+            f"{folds.plan}: use 'gcv' or 'ocrep'."
+        )
 
 
 def _check_scale(spectrum: Spectrum) -> None:
     """γ goes with σ₁² and the criteria with T²: refuse what float64 cannot square."""
     xp = array_namespace(spectrum.sigma)
     size_T = float(xp.max(xp.abs(spectrum.UtT))) if spectrum.rank else 0.0
-    for name, size in (("features", spectrum.largest), ("targets", size_T)):
+    size_W = size_T / spectrum.smallest if spectrum.rank else 0.0
+    for name, size in (("features", spectrum.largest), ("targets", size_T), ("weights", size_W)):
         if size and not SMALLEST < size < 1.0 / SMALLEST:
-            raise NotApplicable(f"The {name} are of size {size:.0e}, whose square float64 cannot hold: rescale them.")
+            raise NotApplicable(
+                f"The {name} are of size {size:.0e}, whose square float64 cannot hold: rescale the data."
+            )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlooredRule(Rule):
     """A rule that never goes below `floor`·σ₁².
 
@@ -113,7 +125,7 @@ class FlooredRule(Rule):
 
     def __post_init__(self) -> None:
         if self.floor != "precision" and not (
-            isinstance(self.floor, int | float) and math.isfinite(self.floor) and self.floor >= 0
+            isinstance(self.floor, Real) and not isinstance(self.floor, bool) and 0 <= float(self.floor) < math.inf
         ):
             raise ValueError(f"floor must be 'precision' or a finite number ≥ 0 (relative to σ₁²); got {self.floor!r}.")
 

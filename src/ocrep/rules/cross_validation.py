@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from ocrep.blocks import slices_of
 from ocrep.folds import FoldFactors, FoldPlan
 from ocrep.kernels import Array, array_namespace, as_float64, device_of, take_rows
 from ocrep.leave_one_out import Rows, press
-from ocrep.rules.base import Choice, Curve, Evidence, FlooredRule, NotApplicable
+from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, NotApplicable
 from ocrep.rules.search import check_grid, minimise, refine_by_parabola, searched_range
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LOO(FlooredRule):
     """Leave-one-out: minimise PRESS(γ) = Σ (residual_i/(1 − h_i))², exactly what n refits would give.
 
@@ -28,7 +31,7 @@ class LOO(FlooredRule):
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
-        check_grid(self.grid)
+        _settle_grid(self)
 
     @property
     def degree(self) -> int | None:  # type: ignore[override]
@@ -47,7 +50,7 @@ class LOO(FlooredRule):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KFold(FlooredRule):
     """k-fold cross-validation: minimise the squared error on rows held out of the fit.
 
@@ -65,7 +68,7 @@ class KFold(FlooredRule):
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
-        check_grid(self.grid)
+        _settle_grid(self)
         FoldPlan(self.n_folds, self.seed)
         if self.scoring not in ("squared", "error"):
             raise ValueError(f"scoring={self.scoring!r} must be 'squared' or 'error'.")
@@ -104,7 +107,7 @@ class KFold(FlooredRule):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OCRePCV(FlooredRule):
     """OCReP among the γ that cross-validation cannot tell from its best: the least μ(H^reg) within one standard error.
 
@@ -134,20 +137,41 @@ class OCRePCV(FlooredRule):
         best = minimise(self, spectrum, lambda gamma: mean_squared_error(folds, gamma))
         if best.curve is None:
             return best
-        xp, device = array_namespace(spectrum.sigma), device_of(spectrum.sigma)
-        own = max(spectrum.largest * spectrum.smallest, self.least_gamma(spectrum))
         low, high = searched_range(self, spectrum)
-        extra = xp.asarray([best.gamma, min(max(own, low), high)], dtype=xp.float64, device=device)
-        gammas = xp.concat([extra, best.curve.gammas])
+        own = min(max(spectrum.largest * spectrum.smallest, low), high)
+        grid = [float(g) for g in best.curve.gammas]
+        gamma = self._best_conditioned(evidence, best.gamma, [own, *grid])
+        # The boundary of what is admissible lies between grid points: look once more around the answer.
+        ratio = grid[1] / grid[0]
+        finer = [min(max(gamma * ratio ** (k / 16), low), high) for k in range(-16, 17)]
+        gamma = self._best_conditioned(evidence, best.gamma, [gamma, *finer])
+        edge: Edge | None = "low" if gamma <= grid[0] else "high" if gamma >= grid[-1] else None
+        floored = edge == "low" and self.least_gamma(spectrum) > 0.0
+        return Choice(self.name, gamma, floored, best.curve, edge)
+
+    def _best_conditioned(self, evidence: Evidence, best: float, candidates: list[float]) -> float:
+        """The candidate with the least μ(H^reg) among those the folds cannot tell from the best."""
+        spectrum, folds = evidence.spectrum, evidence.folds
+        assert folds is not None
+        xp, device = array_namespace(spectrum.sigma), device_of(spectrum.sigma)
+        gammas = xp.asarray([best, *candidates], dtype=xp.float64, device=device)
         errors = fold_errors(folds, gammas)
-        differences = errors - errors[:, :1]
+        level = float(xp.max(errors[:, 0]))
+        # Relative to the best γ's error, so that squares neither overflow nor vanish.
+        differences = (errors - errors[:, :1]) / (level if level > 0.0 else 1.0)
         mean = xp.mean(differences, axis=0)
         standard_error = xp.std(differences, axis=0, correction=1.0) / errors.shape[0] ** 0.5
         conditions = xp.where(mean <= standard_error, spectrum.condition(gammas), xp.inf)
-        chosen = int(xp.argmin(conditions))
-        gamma = float(gammas[chosen])
-        least = self.least_gamma(spectrum)
-        return Choice(self.name, gamma, 0.0 < gamma <= least, Curve(best.curve.gammas, best.curve.criterion), best.edge)
+        return float(gammas[int(xp.argmin(conditions))])
+
+
+def _settle_grid(rule: LOO | KFold) -> None:
+    """Check the grid, and keep the user's own as a tuple: it may be an array or an iterator."""
+    if rule.grid is not None and not isinstance(rule.grid, str):
+        own: Any = rule.grid
+        own = [own] if np.isscalar(own) else list(own)
+        object.__setattr__(rule, "grid", check_grid(own))
+    check_grid(rule.grid)
 
 
 def fold_errors(folds: FoldFactors, gamma: Array) -> Array:
@@ -167,18 +191,25 @@ def misclassified(folds: FoldFactors, rows: Rows, gamma: Array) -> Array:
     """The weighted share of rows that a fit without their fold puts into the wrong class, in one pass."""
     xp = array_namespace(gamma)
     solutions = [(s.weights(gamma), s.intercept(gamma)) for s in folds.spectra]
-    held_out = [v for v, factor in enumerate(folds.factors) if factor is not None and factor.n_rows]
-    wrong, start = 0.0 * gamma, 0
+    wrong, total, start = 0.0 * gamma, 0.0, 0
     for H, T, weight in rows.blocks():
         fold = folds.plan.of_rows(start, H.shape[0])
         start += H.shape[0]
-        for v, (W, b) in zip(held_out, solutions, strict=True):
+        total += float(H.shape[0] if weight is None else xp.sum(weight))
+        for v, (W, b) in zip(folds.filled, solutions, strict=True):
             mine = (fold == v).nonzero()[0]
             h, t = as_float64(take_rows(H, mine)), as_float64(take_rows(T, mine))
-            outputs = xp.matmul(h, W) + b[:, None, :]
-            miss = xp.astype(~same_class(outputs, t), xp.float64)
-            wrong = wrong + xp.sum(miss if weight is None else miss * take_rows(weight, mine), axis=1)
-    return wrong / sum(folds.weight_sums)
+            w = None if weight is None else take_rows(weight, mine)
+            chunks = slices_of(gamma.shape[0], t.shape[0] * t.shape[1])
+            wrong = wrong + xp.concat([_wrong(h, t, w, W[part, ...], b[part, ...]) for part in chunks])
+    return wrong / total
+
+
+def _wrong(H: Array, T: Array, weight: Array | None, W: Array, b: Array) -> Array:
+    """The weight of misclassified rows, for each γ."""
+    xp = array_namespace(H)
+    miss = xp.astype(~same_class(xp.matmul(H, W) + b[:, None, :], T), xp.float64)
+    return xp.sum(miss if weight is None else miss * weight, axis=1)
 
 
 def same_class(outputs: Array, T: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 from scipy.optimize import brentq
@@ -15,7 +16,7 @@ from ocrep.rules.search import minimise, searched_range
 from ocrep.spectrum import Spectrum
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LCurve(CriterionRule):
     """L-curve: maximise the curvature of (log ‖HW − T‖, log ‖W‖) as γ moves.
 
@@ -45,7 +46,7 @@ class LCurve(CriterionRule):
         return -(x_1 * y_2 - x_2 * y_1) / (x_1**2 + y_1**2) ** 1.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuasiOptimality(FlooredRule):
     """Quasi-optimality: minimise ‖γ dW/dγ‖ between σ_p² and σ₁².
 
@@ -70,7 +71,7 @@ class QuasiOptimality(FlooredRule):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Discrepancy(FlooredRule):
     """Discrepancy principle: the γ at which ‖HW − T‖² = n·Q·noise², the residual that the noise alone would leave.
 
@@ -82,7 +83,7 @@ class Discrepancy(FlooredRule):
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
-        if self.noise is not None and not (math.isfinite(self.noise) and self.noise >= 0):
+        if self.noise is not None and not (isinstance(self.noise, Real) and 0 <= float(self.noise) < math.inf):
             raise ValueError(f"noise={self.noise!r} must be a finite standard deviation ≥ 0.")
 
     def _choose(self, evidence: Evidence) -> Choice:

@@ -26,33 +26,34 @@ def _q(c: Canonical) -> Array:
     return array_namespace(below).sqrt(c.lambda_max * c.s2 / below)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizRule(RidgeRule):
     """A statistic of one of the family's quantities."""
 
     quantity: ClassVar[Callable[[Canonical], Array]]
     statistic: ClassVar[Callable[[Array], float]]
+    inverted: ClassVar[bool] = False
     degree: ClassVar[int | None] = 1
 
     def formula(self, c: Canonical) -> float:
-        """statistic(quantity), or statistic(1/quantity) for the rules of degree −1."""
+        """statistic(quantity), or statistic(1/quantity) for the inverted rules."""
         values = type(self).quantity(c)
-        if self.degree == -1:
+        if self.inverted:
             if not float(array_namespace(values).min(values)) > 0.0:
                 raise ZeroDivisionError
             values = 1.0 / values
         return type(self).statistic(values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizKibriaMaxInverse(MunizRule):
     """γ = max(1/m), their K2."""
 
     name: ClassVar[str] = "muniz_kibria_max_inverse"
-    quantity, statistic, degree = _m, largest, -1
+    quantity, statistic, inverted, degree = _m, largest, True, -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizKibriaMax(MunizRule):
     """γ = max(m), their K3."""
 
@@ -60,15 +61,15 @@ class MunizKibriaMax(MunizRule):
     quantity, statistic = _m, largest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizKibriaGMInverse(MunizRule):
     """γ = GM(1/m), their K4."""
 
     name: ClassVar[str] = "muniz_kibria_gm_inverse"
-    quantity, statistic, degree = _m, geometric_mean, -1
+    quantity, statistic, inverted, degree = _m, geometric_mean, True, -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizKibriaGM(MunizRule):
     """γ = GM(m), their K5."""
 
@@ -76,23 +77,23 @@ class MunizKibriaGM(MunizRule):
     quantity, statistic = _m, geometric_mean
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizKibriaMedianInverse(MunizRule):
     """γ = median(1/m), their K6."""
 
     name: ClassVar[str] = "muniz_kibria_median_inverse"
-    quantity, statistic, degree = _m, median, -1
+    quantity, statistic, inverted, degree = _m, median, True, -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizShukurMaxInverse(MunizRule):
     """γ = max(1/q), their K8."""
 
     name: ClassVar[str] = "muniz_shukur_max_inverse"
-    quantity, statistic, degree = _q, largest, -1
+    quantity, statistic, inverted, degree = _q, largest, True, -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizShukurMax(MunizRule):
     """γ = max(q), their K9."""
 
@@ -100,15 +101,15 @@ class MunizShukurMax(MunizRule):
     quantity, statistic = _q, largest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizShukurGMInverse(MunizRule):
     """γ = GM(1/q), their K10."""
 
     name: ClassVar[str] = "muniz_shukur_gm_inverse"
-    quantity, statistic, degree = _q, geometric_mean, -1
+    quantity, statistic, inverted, degree = _q, geometric_mean, True, -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizShukurGM(MunizRule):
     """γ = GM(q), their K11."""
 
@@ -116,9 +117,9 @@ class MunizShukurGM(MunizRule):
     quantity, statistic = _q, geometric_mean
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MunizShukurMedianInverse(MunizRule):
     """γ = median(1/q), their K12."""
 
     name: ClassVar[str] = "muniz_shukur_median_inverse"
-    quantity, statistic, degree = _q, median, -1
+    quantity, statistic, inverted, degree = _q, median, True, -1

@@ -13,7 +13,7 @@ from ocrep.rules.variance import noise_variance
 from ocrep.spectrum import Spectrum
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionRule(FlooredRule):
     """A rule that minimises a function of the spectrum over γ."""
 
@@ -26,7 +26,7 @@ class CriterionRule(FlooredRule):
         """The quantity to minimise, one value per γ of an array."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GCV(CriterionRule):
     """Generalised cross-validation: minimise V(γ) = n·‖(I − A(γ))T‖² / tr(I − A(γ))² (paper, eq. 7).
 
@@ -42,7 +42,7 @@ class GCV(CriterionRule):
         return spectrum.n * spectrum.rss(gamma) / spectrum.residual_dof(gamma) ** 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mallows(CriterionRule):
     """Mallows' C_L: minimise rss(γ)/σ̂² + 2·dof(γ), summed over targets.
 
@@ -62,7 +62,7 @@ class Mallows(CriterionRule):
         return scaled / len(variances) + 2.0 * spectrum.dof(gamma)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InformationCriterion(CriterionRule):
     """n·log(rss(γ)/n), summed over targets, plus a price for the effective degrees of freedom."""
 
@@ -76,7 +76,7 @@ class InformationCriterion(CriterionRule):
         """What the degrees of freedom cost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AIC(InformationCriterion):
     """Akaike's criterion: minimise n·log(rss(γ)/n) + 2·dof(γ).
 
@@ -90,7 +90,7 @@ class AIC(InformationCriterion):
         return 2.0 * dof
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AICc(InformationCriterion):
     """Akaike's criterion corrected for small samples: minimise n·log(rss/n) + 2(dof + 1)·n/(n − dof − 2).
 
@@ -110,7 +110,7 @@ class AICc(InformationCriterion):
         return xp.where(possible, 2.0 * (dof + 1.0) * n / xp.where(possible, left, xp.ones_like(left)), xp.inf)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BIC(InformationCriterion):
     """Schwarz's criterion: minimise n·log(rss(γ)/n) + log(n)·dof(γ).
 
@@ -125,7 +125,7 @@ class BIC(InformationCriterion):
         return float(xp.log(xp.asarray(float(n)))) * dof
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalLikelihood(CriterionRule):
     """Evidence: maximise the marginal likelihood of T ~ N(0, s²(I + HHᵀ/γ)), s² at its own maximum for each γ.
 

@@ -59,7 +59,7 @@ class Canonical:
         return float(array_namespace(self.alpha2).sum(self.alpha2))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RidgeRule(FlooredRule):
     """A formula of the literature; `besides` sets the variance estimate rss/(n − p − besides), 1 as in the paper."""
 
@@ -92,7 +92,7 @@ class RidgeRule(FlooredRule):
         """γ before the floor; infinite or a division by zero where it is not defined."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HoerlKennard(RidgeRule):
     """γ = s²/max α̂² (paper, eq. 31). Reference: Hoerl, Kennard, Technometrics 12 (1970)."""
 
@@ -103,7 +103,7 @@ class HoerlKennard(RidgeRule):
         return c.s2 / largest(c.alpha2)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HoerlKennardBaldwin(RidgeRule):
     """γ = p·s²/Σα̂². Reference: Hoerl, Kennard, Baldwin, Communications in Statistics 4 (1975)."""
 
@@ -114,7 +114,7 @@ class HoerlKennardBaldwin(RidgeRule):
         return c.p * c.s2 / c.size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HoerlKennardIterative(RidgeRule):
     """γ ← p·s²/‖W(γ)‖² from the Hoerl–Kennard–Baldwin γ on, until it moves by less than 20·T^−1.3 of itself.
 
@@ -139,7 +139,7 @@ class HoerlKennardIterative(RidgeRule):
         return gamma
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Thisted(RidgeRule):
     """γ = max(p − 2, 0)·s²/Σα̂². Reference: Thisted (1976), Stanford University."""
 
@@ -150,7 +150,7 @@ class Thisted(RidgeRule):
         return max(c.p - 2, 0) * c.s2 / c.size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LawlessWang(RidgeRule):
     """γ = p·s²/Σλα̂². Reference: Lawless, Wang, Communications in Statistics A 5 (1976).
 
@@ -165,7 +165,7 @@ class LawlessWang(RidgeRule):
         return c.p * c.s2 / float(array_namespace(c.alpha2).sum(c.spectrum.UtT**2))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DwivediSrivastava(RidgeRule):
     """γ = s²/Σα̂². Reference: Dwivedi, Srivastava (1978)."""
 
@@ -176,7 +176,7 @@ class DwivediSrivastava(RidgeRule):
         return c.s2 / c.size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class McDonaldGalarneau(RidgeRule):
     """γ with ‖W(γ)‖² = ‖β̂‖² − s²·Σ1/λ, an unbiased estimate of the true ‖β‖²; 0 where that is not positive.
 
@@ -203,7 +203,7 @@ class McDonaldGalarneau(RidgeRule):
         return math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-12))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kibria(RidgeRule):
     """γ = mean(s²/α̂²), the arithmetic mean (paper, eq. 30). Reference: Kibria, Comm. Statist. Simul. 32 (2003)."""
 
@@ -214,7 +214,7 @@ class Kibria(RidgeRule):
         return mean(c.ratios)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KibriaGM(RidgeRule):
     """γ = s²/GM(α̂²), by the geometric mean. Reference: Kibria, Comm. Statist. Simul. 32 (2003)."""
 
@@ -225,7 +225,7 @@ class KibriaGM(RidgeRule):
         return geometric_mean(c.ratios)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KibriaMedian(RidgeRule):
     """γ = median(s²/α̂²). Reference: Kibria, Comm. Statist. Simul. 32 (2003)."""
 
@@ -236,7 +236,7 @@ class KibriaMedian(RidgeRule):
         return median(c.ratios)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KhalafShukur(RidgeRule):
     """γ = λ₁s²/((n − p)s² + λ₁·max α̂²). Reference: Khalaf, Shukur, Comm. Statist. Theory 34 (2005)."""
 
@@ -247,7 +247,7 @@ class KhalafShukur(RidgeRule):
         return c.lambda_max * c.s2 / ((c.n - c.p) * c.s2 + c.lambda_max * largest(c.alpha2))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DorugadeKashid(RidgeRule):
     """γ = max(0, p·s²/Σα̂² − 1/(n·max_j ((HᵀH)⁻¹)_jj)). Reference: Dorugade, Kashid, Appl. Math. Sci. 4 (2010).
 
@@ -262,7 +262,7 @@ class DorugadeKashid(RidgeRule):
         return max(0.0, c.p * c.s2 / c.size - 1.0 / (c.n * inflation))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dorugade(RidgeRule):
     """γ = (2p/λ₁)·Σ s²/α̂². Reference: Dorugade, J. Assoc. Arab Univ. Basic Appl. Sci. 15 (2014).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ocrep.choices import pick
@@ -30,7 +31,10 @@ def check_grid(grid: str | Sequence[float] | None, name: str = "grid") -> tuple[
         return None
     if isinstance(grid, str):
         return pick("grid", grid, GRIDS, also=", or a sequence of numbers > 0")
-    values = tuple(sorted({float(g) for g in grid}))
+    try:
+        values = tuple(sorted({float(g) for g in np.ravel(np.asarray(grid, dtype=np.float64))}))
+    except (TypeError, ValueError):
+        values = ()
     if not values or not all(math.isfinite(g) and g > 0 for g in values):
         raise ValueError(f"{name} needs at least one number, all of them finite and > 0; got {grid!r}.")
     return values
