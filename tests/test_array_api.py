@@ -7,7 +7,7 @@ from problems import random_problem
 
 from ocrep import Factor, RandomLayer, rules
 from ocrep.folds import FoldFactors, FoldPlan
-from ocrep.layer import ACTIVATIONS, HiddenMap
+from ocrep.hidden_map import ACTIVATIONS, HiddenMap
 from ocrep.leave_one_out import Rows, left_out_outputs
 
 DEVICE = xp.Device("device1")

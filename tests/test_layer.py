@@ -8,7 +8,8 @@ from scipy import sparse
 from scipy.special import expit
 
 from ocrep import RandomLayer
-from ocrep.layer import ACTIVATIONS, WEIGHTS
+from ocrep.hidden_map import ACTIVATIONS
+from ocrep.layer import WEIGHTS
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-4, 9, size=(30, 4))

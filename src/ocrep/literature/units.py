@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ocrep.layer import HiddenMap
+from ocrep.hidden_map import HiddenMap
 from ocrep.transaction import unchanged_on_error
 
 
