@@ -9,8 +9,9 @@ export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test lint picture bench clean
 
-demo: $(VENV)/.installed  ## train on a bundled data set and print what happened
+demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
 	@$(BIN)/python examples/demo.py
+	@$(BIN)/python -m ocrep.study quick --out study-quick
 
 test: lint  ## lint, types, import contracts and all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
@@ -34,7 +35,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable . matplotlib
 	@touch $@
 
 $(VENV)/.developed: $(VENV)/.installed

@@ -23,7 +23,7 @@ def main() -> None:
         error = np.sqrt(np.mean((same_network.predict(X_test) - y_test) ** 2))
         condition = same_network.regularized_condition_number_
         print(f"{title:<22}{same_network.gamma_:>10.2e}{condition:>18.1e}{error:>12.3f}")
-    print("\nOne factorisation served all three rows. Next: README.md, or `make test`.")
+    print("\nOne factorisation served all three rows.")
 
 
 if __name__ == "__main__":

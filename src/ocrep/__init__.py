@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ocrep import datasets as datasets
     from ocrep import literature as literature
     from ocrep import rules as rules
+    from ocrep import study as study
     from ocrep.compare import compare_rules as compare_rules
     from ocrep.compare import hidden_size_path as hidden_size_path
     from ocrep.estimators import PinvClassifier as PinvClassifier
@@ -33,7 +34,7 @@ _HOME = {
     "TikhonovClassifier": "ocrep.estimators",
     "TikhonovRegressor": "ocrep.estimators",
 }
-_MODULES = ("datasets", "literature", "rules")
+_MODULES = ("datasets", "literature", "rules", "study")
 
 __all__ = ["__version__", *sorted(_HOME), *_MODULES]
 

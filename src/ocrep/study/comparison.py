@@ -1,0 +1,284 @@
+"""Our results beside the published ones: every cell, every comparison, and how often they agree.
+
+Records may come in any order: every list is sorted and every mean is exactly rounded, so that equal results give equal
+bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from ocrep.significance import ROUNDING, corrected_paired_t_test
+from ocrep.study.protocol import ELM_SIZE, REFERENCE_SPLIT, TEST_SHARE
+from ocrep.study.published import SIZE_CHOSEN, Cell, Rivalry, cells, misprint, rivalries, winner
+
+WELCH_LEVEL = 0.01  # the paper's 99 %
+PAIRED_LEVEL = 0.05
+
+Key = tuple[str, str, int | None, str]
+"""What was measured, data set, hidden size (None where it is chosen), method."""
+Values = dict[tuple[int, int], float]
+"""One number per (split, draw)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Records by what they measure; `skipped` counts those without a number by (data, size, method, reason)."""
+
+    values: dict[Key, Values]
+    skipped: dict[tuple[str, int | None, str, str], int]
+
+    def of(self, kind: str, data: str, n_hidden: int | None, method: str) -> Values:
+        """The numbers of one case; empty where it was not run."""
+        return self.values.get((kind, data, n_hidden, method), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One case: mean and std over the draws on the reference split (NaN where there are too few), range over splits."""
+
+    mean: float
+    std: float
+    n_draws: int
+    by_split: dict[int, float]
+
+    @property
+    def low(self) -> float:
+        """The smallest mean of a split."""
+        return min(self.by_split.values())
+
+    @property
+    def high(self) -> float:
+        """The largest mean of a split."""
+        return max(self.by_split.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """A published cell and ours; `ours` is None where it was not run, `inside` where there are fewer than 2 splits."""
+
+    cell: Cell
+    ours: Summary | None
+    inside: bool | None
+    n_hidden: float | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonResult:
+    """A published comparison and ours; None where a verdict or a winner cannot be told.
+
+    Attributes
+    ----------
+    rivalry : Rivalry
+        The published side.
+    run : bool
+        Whether there are results for both methods.
+    welch, paired : {"ocrep", "rival", "tie"} or None
+        By Welch's t-test over draws on the reference split, at 99 %; by the corrected paired test over splits, at 5 %.
+    winner, winner_over_splits : {"ocrep", "rival", "tie"} or None
+        By the sign of the mean difference over draws on the reference split, and over the splits.
+    flagged : bool
+        Whether a suspected misprint touches it.
+    """
+
+    rivalry: Rivalry
+    run: bool
+    welch: str | None
+    paired: str | None
+    winner: str | None
+    winner_over_splits: str | None
+    flagged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of how many."""
+
+    hits: int
+    total: int
+
+
+def collect(records: Iterable[Mapping[str, Any]]) -> Results:
+    """Sort flat records into cases; a record without a finite error is counted, not used."""
+    values: dict[Key, Values] = {}
+    without_number: set[tuple[Any, ...]] = set()
+    for record in records:
+        kind, n_hidden, error = record["kind"], record.get("n_hidden"), record.get("error")
+        if kind not in ("fixed", "path", "literature", "peak"):
+            continue
+        if not _usable(error):
+            reason = record.get("reason") or "no finite error"
+            case = (record["data"], n_hidden, record["method"], reason)
+            without_number.add((case, kind, record["split"], record["draw"]))
+            continue
+        if kind in ("fixed", "peak"):
+            _put(values, kind, record, n_hidden, error)
+        else:
+            _put(values, kind, record, None, error)
+            _put(values, f"{kind} size", record, None, n_hidden)
+        if kind == "peak":
+            _put(values, "peak rows", record, n_hidden, record["n_rows"])
+        if kind == "fixed":
+            _put(values, "condition", record, n_hidden, record.get("condition"))
+    return Results(values, dict(Counter(case for case, *_ in without_number)))
+
+
+def _usable(number: float | None) -> bool:
+    return number is not None and math.isfinite(number)
+
+
+def _put(values: dict[Key, Values], kind: str, record: Mapping[str, Any], n_hidden: Any, number: Any) -> None:
+    if not _usable(number):
+        return
+    case = values.setdefault((kind, record["data"], n_hidden, record["method"]), {})
+    place = (record["split"], record["draw"])
+    if case.setdefault(place, number) != number:
+        raise ValueError(
+            f"Two results differ for {kind} {record['data']} {record['method']} n_hidden={n_hidden}, split {place[0]}, "
+            f"draw {place[1]}: {case[place]!r} and {number!r}. Results of different runs were mixed: start again in "
+            "an empty folder."
+        )
+
+
+def summarise(values: Values) -> Summary | None:
+    """Mean and std on the reference split, and the mean of every split; None where there is nothing."""
+    if not values:
+        return None
+    by_split: dict[int, list[float]] = {}
+    for split, draw in sorted(values):
+        by_split.setdefault(split, []).append(values[split, draw])
+    reference = by_split.get(REFERENCE_SPLIT, [])
+    return Summary(
+        mean=mean(reference),
+        std=float(np.std(reference, ddof=1)) if len(reference) > 1 else math.nan,
+        n_draws=len(reference),
+        by_split={split: mean(errors) for split, errors in by_split.items()},
+    )
+
+
+def mean(numbers: Iterable[float]) -> float:
+    """The mean, independent of the order; NaN of nothing."""
+    listed = list(numbers)
+    return math.fsum(listed) / len(listed) if listed else math.nan
+
+
+def ratios(results: Results, data: str, n_hidden: int, over: str) -> Values:
+    """Condition number of OCReP's matrix over that of another method, draw by draw."""
+    above, below = (results.of("condition", data, n_hidden, method) for method in ("ocrep", over))
+    return {place: above[place] / below[place] for place in sorted(above.keys() & below.keys())}
+
+
+def ratio_of_means(results: Results, data: str, n_hidden: int, over: str) -> float:
+    """Mean condition number over mean condition number on the reference split: how the paper describes its table."""
+    places = [place for place in ratios(results, data, n_hidden, over) if place[0] == REFERENCE_SPLIT]
+    above, below = (results.of("condition", data, n_hidden, method) for method in ("ocrep", over))
+    return mean(above[place] for place in places) / mean(below[place] for place in places) if places else math.nan
+
+
+def _case(cell: Cell) -> Key:
+    """Which of our cases answers a published cell."""
+    if cell.experiment in ("relm", "trop_elm", "elm") and cell.method != "ocrep":
+        return "literature", cell.data, None, cell.method
+    if cell.experiment in SIZE_CHOSEN:
+        return "path", cell.data, None, cell.method
+    return "fixed", cell.data, ELM_SIZE if cell.experiment == "elm" else cell.n_hidden, cell.method
+
+
+def compare_cell(cell: Cell, results: Results) -> CellResult:
+    """A published cell beside ours."""
+    size = None
+    if cell.experiment == "condition_ratio":
+        ours = summarise(ratios(results, cell.data, cell.n_hidden, cell.method.removeprefix("ocrep/")))
+    else:
+        case = _case(cell)
+        ours = summarise(results.of(*case))
+        if ours is not None and cell.experiment in SIZE_CHOSEN:
+            size = typical_size(results, case[0], cell.data, cell.method)
+    inside = None
+    if ours is not None and len(ours.by_split) > 1:
+        # The paper's 2.22 is our 2.2222 of one row in 45: what its printing cut off is no disagreement.
+        inside = ours.low - cell.rounding <= cell.error <= ours.high + cell.rounding
+    return CellResult(cell, ours, inside, size, misprint(cell))
+
+
+def typical_size(results: Results, kind: str, data: str, method: str) -> float | None:
+    """The median hidden size chosen over the draws on the reference split."""
+    sizes = results.of(f"{kind} size", data, None, method)
+    chosen = [size for (split, _), size in sorted(sizes.items()) if split == REFERENCE_SPLIT]
+    return float(np.median(chosen)) if chosen else None
+
+
+def compare_pair(rivalry: Rivalry, results: Results) -> ComparisonResult:
+    """A published comparison beside ours."""
+    flagged = bool(misprint(rivalry.ocrep) or misprint(rivalry.rival))
+    a, b = (summarise(results.of(*_case(cell))) for cell in (rivalry.ocrep, rivalry.rival))
+    if a is None or b is None:
+        return ComparisonResult(rivalry, False, None, None, None, None, flagged)
+    splits = sorted(a.by_split.keys() & b.by_split.keys())
+    difference = mean(a.by_split[split] - b.by_split[split] for split in splits)
+    return ComparisonResult(
+        rivalry,
+        run=True,
+        welch=welch_verdict(a, b),
+        paired=_paired_verdict([a.by_split[split] for split in splits], [b.by_split[split] for split in splits]),
+        winner=None if math.isnan(a.mean - b.mean) else winner(a.mean - b.mean),
+        winner_over_splits=None if math.isnan(difference) else winner(difference),
+        flagged=flagged,
+    )
+
+
+def welch_verdict(a: Summary, b: Summary) -> str | None:
+    """The paper's test: a difference of means over draws at 99 %, without assuming equal variances."""
+    if min(a.n_draws, b.n_draws) < 2:
+        return None
+    if max(a.std, b.std) <= ROUNDING * max(abs(a.mean), abs(b.mean)):
+        # Draws that do not differ leave no noise to test against: any difference beyond rounding is real.
+        significant = abs(a.mean - b.mean) > ROUNDING * max(abs(a.mean), abs(b.mean))
+    else:
+        found = stats.ttest_ind_from_stats(a.mean, a.std, a.n_draws, b.mean, b.std, b.n_draws, equal_var=False)
+        significant = bool(found.pvalue < WELCH_LEVEL)
+    return winner(a.mean - b.mean) if significant else "tie"
+
+
+def _paired_verdict(a: list[float], b: list[float]) -> str | None:
+    if len(a) < 2:
+        return None
+    found = corrected_paired_t_test(a, b, test_share=TEST_SHARE)
+    return winner(found.difference) if found.p_value < PAIRED_LEVEL else "tie"
+
+
+def compare_cells(results: Results) -> list[CellResult]:
+    """Every published cell beside ours."""
+    return [compare_cell(cell, results) for cell in cells()]
+
+
+def compare_pairs(results: Results) -> list[ComparisonResult]:
+    """Every published comparison beside ours."""
+    return [compare_pair(rivalry, results) for rivalry in rivalries()]
+
+
+def share(answers: Iterable[bool | None]) -> Share:
+    """How many are true among those that have an answer."""
+    known = [answer for answer in answers if answer is not None]
+    return Share(sum(known), len(known))
+
+
+def same_winner(found: ComparisonResult, *, over_splits: bool = False) -> bool | None:
+    """Whether the smaller mean error is on the same side; None where the paper prints equal numbers or nothing ran."""
+    ours = found.winner_over_splits if over_splits else found.winner
+    return None if ours is None or found.rivalry.winner == "tie" else ours == found.rivalry.winner
+
+
+def same_verdict(verdict: str | None, rivalry: Rivalry) -> bool | None:
+    """Whether a verdict of ours is the paper's; its "not rival" is met by a tie and by OCReP being better."""
+    if verdict is None:
+        return None
+    return verdict != "rival" if rivalry.verdict == "not rival" else verdict == rivalry.verdict

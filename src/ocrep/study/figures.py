@@ -1,0 +1,298 @@
+"""The paper's figures: gain and condition number from a spectrum, test error against γ and against hidden size.
+
+Every figure is written twice, as PNG for the screen and as SVG for print, and the same records give the same SVG bytes.
+Methods differ in colour (Okabe and Ito's, told apart by colour-blind eyes), in marker and in line style.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ocrep.factor import Factor
+from ocrep.spectrum import Spectrum
+from ocrep.study.protocol import FULL, REFERENCE_SPLIT, REGRESSION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Record = dict[str, Any]
+
+GAMMA_RANGE = (1e-10, 1e5)
+"""The region of interest that the paper zooms in onto."""
+BEYOND = 2.5
+"""Errors up to this many times the least one are worth the room in a panel."""
+POINTS = 10.0
+"""Of misclassified rows, so many percentage points above the least in any case: the least may be zero."""
+STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "legend.fontsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "lines.linewidth": 1.4,
+    "axes.axisbelow": True,
+    "svg.hashsalt": "ocrep",
+}
+BLACK, GREY, BLUE, VERMILION, GREEN, ORANGE = "#000000", "#767676", "#0072B2", "#D55E00", "#009E73", "#E69F00"
+
+
+class Look(NamedTuple):
+    """How one method looks in every figure."""
+
+    label: str
+    color: str
+    marker: str
+    linestyle: Any
+    linewidth: float
+    face: str
+
+
+LOOKS = {
+    "unregularized": Look("unregularized", VERMILION, "^", (0, (4, 1.5)), 1.4, VERMILION),
+    "cv": Look("cross-validation", BLACK, "s", "-.", 0.8, "none"),
+    "ocrep": Look("OCReP", BLUE, "o", "-", 1.6, BLUE),
+}
+
+
+def draw_figures(records: list[Record], folder: Path) -> list[str]:
+    """Draw every figure that the records allow into `folder`/figures; return the paths of the PNG files in `folder`.
+
+    Errors of classification are expected in per cent. The first two figures need no records; the others take those
+    of the reference split, of kind "curve" (error against γ) and of kind "path" (error against hidden size).
+    """
+    matplotlib = _matplotlib()
+    reference = [record for record in records if record.get("split") == REFERENCE_SPLIT]
+    curves = _largest_size([record for record in reference if record["kind"] == "curve"])
+    paths = [record for record in reference if record["kind"] == "path" and record["method"] in LOOKS]
+    figures: dict[str, Callable[[], Figure]] = {"gain": _gain, "condition": _condition}
+    if curves:
+        figures["error_against_gamma"] = lambda: _panels(curves, _gamma_panel, "regularization γ")
+    if paths:
+        figures["error_against_size"] = lambda: _panels(paths, _size_panel, "hidden units M")
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context(STYLE):
+        for name, draw in figures.items():
+            figure = draw()
+            # Neither the date nor matplotlib's version belongs to the figure.
+            figure.savefig(folder / "figures" / f"{name}.png", dpi=150, metadata={"Software": None})
+            figure.set_layout_engine("none")  # the print version is laid out as the other, and not once more
+            figure.savefig(folder / "figures" / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    return [f"figures/{name}.png" for name in figures]
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError as exc:
+        raise ImportError("Figures need matplotlib: install ocrep[cli].") from exc
+    return matplotlib
+
+
+def _illustration() -> Spectrum:
+    """Twelve singular values between 10 and 0.05, enough to see what γ does to each."""
+    return Factor.of(np.diag(np.geomspace(10.0, 0.05, 12)), np.ones(12)).spectrum()
+
+
+def _single() -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+    axis = figure.add_subplot()
+    axis.grid(alpha=0.25)
+    return figure, axis
+
+
+def _gain() -> Figure:
+    """D(σ) for three γ (the paper's figure 1): at γ = σ₁σ_p the largest and the smallest σ end at the same gain."""
+    figure, axis = _single()
+    spectrum = _illustration()
+    balanced = spectrum.largest * spectrum.smallest
+    fine = np.geomspace(1.3 * spectrum.largest, spectrum.smallest / 1.3, 300)
+    curve = Factor.of(np.diag(fine), np.ones(fine.size)).spectrum()
+    axis.loglog(fine, 1.0 / fine, color=GREY, linestyle=":", label="γ = 0:  D = 1/σ")
+    looks = ((0.1, ORANGE, "s", "--"), (1.0, BLUE, "o", "-"), (10.0, GREEN, "^", "-."))
+    for beta, color, marker, linestyle in looks:
+        factor = "" if beta == 1.0 else f"{beta:g} "
+        axis.plot(fine, curve.gain(beta * balanced), color=color, linestyle=linestyle)
+        axis.plot(spectrum.sigma, spectrum.gain(beta * balanced), color=color, marker=marker, linestyle="")
+        axis.plot([], [], color=color, marker=marker, linestyle=linestyle, label=f"γ = {factor}σ₁σ$_p$")
+    level = float(spectrum.gain(balanced)[0])
+    ends = [spectrum.smallest, spectrum.largest]
+    axis.plot(ends, [level, level], color=BLUE, linewidth=1.0)
+    axis.annotate("γ = σ₁σ$_p$:\nthe same gain at both ends", (2.4, level), (0, -4), **_under(BLUE))
+    axis.set_ylim(spectrum.gain(10.0 * balanced).min() / 1.5, 2.0 * float(spectrum.gain(0.1 * balanced).max()))
+    axis.set_xlabel("singular value σ of H")
+    axis.set_ylabel("singular value of H$^{reg}$:  D = σ/(σ² + γ)")
+    axis.set_title("12 singular values between 10 and 0.05")
+    axis.legend(loc="upper right")
+    return figure
+
+
+def _condition() -> Figure:
+    """μ(H^reg) against β (the paper's figure 2); its kinks are where D_max passes from one σ to the next."""
+    figure, axis = _single()
+    spectrum = _illustration()
+    balanced = spectrum.largest * spectrum.smallest
+    betas = np.geomspace(1e-4, 1e4, 401)
+    least = float(spectrum.condition(balanced))
+    plain = float(spectrum.condition())
+    axis.loglog(betas, spectrum.condition(betas * balanced), color=BLUE)
+    axis.axhline(plain, color=GREY, linestyle=":")
+    axis.annotate(f"without regularization: σ₁/σ$_p$ = {plain:.0f}", (1.0, plain), (0, -4), **_under(GREY))
+    axis.plot([1.0], [least], color=BLUE, marker="o", markersize=7)
+    axis.annotate(f"OCReP, β = 1: {least:.1f}", (1.0, least), (0, -8), **_under(BLUE))
+    axis.set_ylim(least / 2.0, 1.4 * plain)
+    axis.set_title("12 singular values; at each kink D$_{max}$ passes to the next one")
+    axis.set_xlabel("β, where γ = β σ₁σ$_p$")
+    axis.set_ylabel("condition number μ(H$^{reg}$)")
+    return figure
+
+
+def _under(color: str) -> dict[str, Any]:
+    return {"textcoords": "offset points", "ha": "center", "va": "top", "color": color}
+
+
+def _panels(records: list[Record], draw: Callable[[Axes, list[Record]], None], x_label: str) -> Figure:
+    """One panel per data set: regression in the first row, classification in the second, one legend below."""
+    from matplotlib.figure import Figure
+
+    names = sorted({record["data"] for record in records}, key=_place)
+    rows = [[name for name in names if (name in REGRESSION) is regression] for regression in (True, False)]
+    rows = [row for row in rows if row]
+    columns = max(map(len, rows))
+    narrow = columns < 3
+    size = max(2.75 * columns, 4.2), 2.4 * len(rows) + (0.8 if narrow else 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(rows), columns, squeeze=False)
+    legend: dict[str, Any] = {}
+    for line, row in zip(axes, rows, strict=True):
+        line[0].set_ylabel("test RMSE" if row[0] in REGRESSION else "% misclassified (test)")
+        for axis, name in zip(line, row, strict=False):
+            draw(axis, [record for record in records if record["data"] == name])
+            axis.grid(alpha=0.25)
+            axis.set_xlabel(x_label)
+            axis.ticklabel_format(axis="y", scilimits=(-2, 4))
+            handles, labels = axis.get_legend_handles_labels()
+            legend |= dict(zip(labels, handles, strict=True))
+        for axis in line[len(row) :]:
+            axis.remove()
+    legend = dict(sorted(legend.items()))
+    ncols = columns if narrow else len(legend)
+    figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=ncols, frameon=False)
+    return figure
+
+
+def _gamma_panel(axis: Axes, records: list[Record]) -> None:
+    """Mean test error over the draws for each γ of the grid, and where the two rules land on it."""
+    gammas = np.asarray(records[0]["gammas"], dtype=float)
+    mean, spread = _over_draws(record["errors"] for record in records)
+    positions = _choices(records)
+    low, high = min([GAMMA_RANGE[0], *positions.values()]), max([GAMMA_RANGE[1], *positions.values()])
+    seen = (gammas >= low / 3.0) & (gammas <= high * 3.0) & np.isfinite(mean)
+    gammas, mean, spread = gammas[seen], mean[seen], spread[seen]
+    marks = {
+        method: float(np.interp(math.log(gamma), np.log(gammas), mean))
+        for method, gamma in positions.items()
+        if gammas.size
+    }
+    bottom, top = _limits(records[0]["data"], mean, spread, marks.values())
+    style: dict[str, Any] = {"color": GREY, "marker": ".", "linewidth": 0.8, "elinewidth": 0.8, "capsize": 1.5}
+    axis.errorbar(gammas, mean, spread, label="mean ± standard deviation over draws", **style)
+    for method, error in marks.items():
+        look = LOOKS[method]
+        # The square stays visible as a frame where both rules land on one spot; off the scale means on the upper edge.
+        size = 9 if method == "cv" else 6
+        point: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markersize": size}
+        label = f"γ by {look.label}"
+        where = positions[method], min(error, top)
+        axis.plot(*where, color=look.color, linestyle="", zorder=4, clip_on=False, label=label, **point)
+    axis.set_xscale("log")
+    axis.set_xlim(low / 2.0, high * 2.0)
+    axis.set_ylim(bottom, top)
+    axis.set_title(f"{_title(records[0]['data'])}, M = {records[0]['n_hidden']}")
+
+
+def _size_panel(axis: Axes, records: list[Record]) -> None:
+    """Mean test error over the draws for each hidden size, one line per method with a band of ± one deviation."""
+    drawn: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for method, look in LOOKS.items():
+        own = [record for record in records if record["method"] == method]
+        if not own:
+            continue
+        sizes = np.asarray(own[0]["sizes"], dtype=float)
+        mean, spread = drawn[method] = _over_draws(record["test_errors"] for record in own)
+        line: dict[str, Any] = {"linestyle": look.linestyle, "linewidth": look.linewidth}
+        every = max(1, sizes.size // 8)
+        marks: dict[str, Any] = {
+            "marker": look.marker,
+            "markerfacecolor": look.face,
+            "markersize": 4,
+            "markevery": every,
+        }
+        axis.plot(sizes, mean, color=look.color, label=look.label, **line, **marks)
+        axis.fill_between(sizes, mean - spread, mean + spread, color=look.color, alpha=0.2, linewidth=0)
+        if method == "ocrep":
+            chosen = float(np.mean([record["n_hidden"] for record in own]))
+            axis.axvline(chosen, color=look.color, linestyle=":", label="mean size chosen with OCReP")
+    means, spreads = (np.concatenate(parts) for parts in zip(*drawn.values(), strict=True))
+    axis.set_ylim(*_limits(records[0]["data"], means, spreads))
+    axis.set_xlim(left=0.0)
+    axis.set_title(_title(records[0]["data"]))
+
+
+def _over_draws(errors: Iterable[Sequence[float | None]]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation over the draws, of those that have a finite error; NaN where none has."""
+    values = np.ma.masked_invalid(np.array([list(draw) for draw in errors], dtype=float))
+    count = np.maximum(values.count(axis=0), 1)
+    with np.errstate(over="ignore"):
+        mean = values.mean(axis=0)
+        spread = np.ma.sqrt(((values - mean) ** 2).sum(axis=0) / np.maximum(count - 1, 1))
+    return np.ma.filled(mean, np.nan), np.ma.filled(spread, np.nan)
+
+
+def _limits(data: str, mean: np.ndarray, spread: np.ndarray, marks: Iterable[float] = ()) -> tuple[float, float]:
+    """Room for the least error, its deviation and the marked ones, however large the others are."""
+    known = np.isfinite(mean)
+    if not known.any():
+        return 0.0, 1.0
+    mean, spread = mean[known], np.nan_to_num(spread[known])
+    best = int(np.argmin(mean))
+    least, deviation = float(mean[best]), float(spread[best])
+    room = max(BEYOND * least, least + 3.0 * deviation, 0.0 if data in REGRESSION else least + POINTS)
+    room = max([room, *(1.1 * mark for mark in marks if mark < 4.0 * room)])
+    top = min(room, 1.05 * float(np.max(mean + spread))) or 1.0
+    bottom = min(0.9 * least, least - 1.5 * deviation)
+    return (bottom if bottom > 0.0 else -0.04 * top), top  # a line along zero is not hidden by the frame
+
+
+def _largest_size(curves: list[Record]) -> list[Record]:
+    """Of each data set the records of its largest hidden layer, as the paper shows them."""
+    largest: dict[str, int] = {}
+    for record in curves:
+        largest[record["data"]] = max(record["n_hidden"], largest.get(record["data"], 0))
+    return [record for record in curves if record["n_hidden"] == largest[record["data"]]]
+
+
+def _choices(records: list[Record]) -> dict[str, float]:
+    """The γ of each rule: the geometric mean over the draws."""
+    positions = {}
+    for method in ("cv", "ocrep"):
+        logarithms = [math.log(record["chosen"][method]) for record in records if record["chosen"].get(method)]
+        if logarithms:
+            positions[method] = math.exp(math.fsum(logarithms) / len(logarithms))
+    return positions
+
+
+def _place(name: str) -> tuple[int, str]:
+    """The paper's order of the data sets, then any others by name."""
+    return (FULL.data_sets.index(name) if name in FULL.data_sets else len(FULL.data_sets)), name
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").title()

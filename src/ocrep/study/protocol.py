@@ -1,0 +1,118 @@
+"""The paper's experiments as data: what is run, how often, on which splits, with which seeds (paper, section 5).
+
+The set-up is that of the paper where it says so, and recovered from its condition numbers where it does not: inputs to
+[−1, 1] by the training rows, sigmoid units, weights and biases U(−1, 1), no output bias, targets ±1 one-hot, splits
+70/30, three-fold cross-validation on the training part, OCReP to the letter (`floor=0.0`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ocrep.rules import GCV, HoerlKennard, KFold, Kibria, OCReP, OCRePCV, Rule, Unregularized
+
+TEST_SHARE = 0.3
+REFERENCE_SPLIT = 0
+PAPER_GRID = "ocrep_paper"
+
+REGRESSION = ("abalone", "machine_cpu", "delta_ailerons", "housing")
+CLASSIFICATION = ("iris", "diabetes", "wine", "segment")
+# Section 5.1: a fixed, high number of hidden units, by the size of the data set.
+FIXED_SIZES: dict[str, tuple[int, ...]] = {
+    "abalone": (50, 100, 200, 300),
+    "machine_cpu": (50, 100),
+    "delta_ailerons": (50, 100, 200, 300),
+    "housing": (50, 100, 200, 300),
+    "iris": (50, 100),
+    "diabetes": (50, 100, 200, 300),
+    "wine": (50, 100),
+    "segment": (1000, 1500),
+}
+# Table 9 compares with ELM at its own 1000 units.
+ELM_SIZE = 1000
+# Hidden sizes around the number of training rows, where H turns from tall to wide: not in the paper.
+PEAK_SHARES = (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
+PEAK_SETS = ("machine_cpu", "housing", "iris", "wine")
+
+
+def rules_for(task: str) -> dict[str, Rule]:
+    """The paper's ways to choose γ, to the letter, and our two additions: `ocrep_floor` and `ocrep_cv`."""
+    scoring: Any = "squared" if task == "regression" else "error"
+    chosen: dict[str, Rule] = {
+        "ocrep": OCReP(floor=0.0),
+        "cv": KFold(grid=PAPER_GRID, scoring=scoring, floor=0.0),
+        "gcv": GCV(floor=0.0),
+        "unregularized": Unregularized(),
+        "ocrep_floor": OCReP(),
+        "ocrep_cv": OCRePCV(),
+    }
+    if task == "regression":  # one target: the ridge literature knows no more
+        chosen |= {"kibria": Kibria(floor=0.0), "hoerl_kennard": HoerlKennard(floor=0.0)}
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How deep to go; everything else is above."""
+
+    name: str
+    data_sets: tuple[str, ...]
+    reference_draws: int
+    """Hidden layers drawn on the reference split, as in the paper."""
+    further_splits: int
+    further_draws: int
+    path_draws: int
+    """Draws of the path over hidden sizes on the reference split; one more on each further split."""
+    path_step: int
+    path_largest: int
+    segment_step: int
+    segment_largest: int
+    segment_draws: int
+    fixed_sizes: tuple[tuple[str, tuple[int, ...]], ...] = tuple(FIXED_SIZES.items())
+    literature: tuple[str, ...] = ("elm", "relm", "trop_elm", "pruned_elm")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, to be kept beside the results and compared before they are continued."""
+        return asdict(self)
+
+    def sizes_of(self, data: str) -> tuple[int, ...]:
+        """The fixed hidden sizes of a data set."""
+        return dict(self.fixed_sizes)[data]
+
+    def path_sizes(self, data: str) -> list[int]:
+        """The hidden sizes along the path of a data set."""
+        step, largest = (
+            (self.segment_step, self.segment_largest) if data == "segment" else (self.path_step, self.path_largest)
+        )
+        return list(range(step, largest + 1, step))
+
+
+FULL = Protocol(
+    name="full",
+    data_sets=(*REGRESSION, *CLASSIFICATION),
+    reference_draws=50,
+    further_splits=10,
+    further_draws=3,
+    path_draws=10,
+    path_step=1,
+    path_largest=300,
+    segment_step=20,
+    segment_largest=1500,
+    segment_draws=3,
+)
+QUICK = Protocol(
+    name="quick",
+    data_sets=tuple(name for name in FULL.data_sets if name != "delta_ailerons"),
+    reference_draws=5,
+    further_splits=2,
+    further_draws=5,
+    path_draws=1,
+    path_step=30,
+    path_largest=300,
+    segment_step=150,
+    segment_largest=600,
+    segment_draws=1,
+    fixed_sizes=tuple((name, (600,) if name == "segment" else sizes[-1:]) for name, sizes in FIXED_SIZES.items()),
+)
+PROTOCOLS = {protocol.name: protocol for protocol in (QUICK, FULL)}
