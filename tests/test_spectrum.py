@@ -133,6 +133,12 @@ def test_directions_below_the_tolerance_are_left_out():
     np.testing.assert_allclose(spectrum.weights(0.0)[:, 0], np.linalg.pinv(H, rcond=1e-10) @ np.arange(30.0), rtol=1e-9)
 
 
+def test_the_repr_is_short():
+    assert repr(Factor.of(np.eye(3), np.ones(3)).spectrum()) == (
+        "Spectrum(rank=3, n=3, n_targets=1, largest=1, smallest=1, intercept_fitted=False)"
+    )
+
+
 def test_a_zero_matrix_has_rank_zero_and_zero_weights():
     spectrum = Factor.of(np.zeros((5, 3)), np.ones(5), intercept=True).spectrum()
     assert spectrum.rank == 0

@@ -20,7 +20,9 @@ HEAD = """# Rules for γ
 one factorisation; `compare_rules(X, y)` tries them all. *Needs* says what a rule reads: the spectrum alone, one
 factor per fold (`keep_folds=True` keeps them for `with_gamma`), or the rows once more (only in `fit`). *Degree* d: γ
 goes with c^d when H is scaled by c. Every rule but `none` takes `floor="precision"` (γ ≥ √ε·σ₁²), a number relative to
-σ₁², or 0.0. With α̂ = UᵀT/σ, λ = σ², p the rank, s² = rss/(n − p − 1).
+σ₁², or 0.0, which is right for data known to more than eight digits.
+
+With α̂ = UᵀT/σ, λ = σ², p the rank, s² = rss/(n − p − 1).
 
 This page is made by `python tools/rules_page.py`.
 """

@@ -18,6 +18,8 @@ from ocrep.layer import RandomLayer
 from ocrep.leave_one_out import Rows
 from ocrep.rules.cross_validation import mean_squared_error, misclassified, same_class
 
+MANY_LABELS = 20
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -49,7 +51,7 @@ def compare_rules(
     n_folds : int, default=3
         Folds of the exact cross-validation; rules that cross-validate must ask for as many.
     task : {"auto", "regression", "classification"}, default="auto"
-        "auto" takes whole numbers, text and booleans for labels, and other numbers for a regression.
+        "auto" takes text, booleans and few different whole numbers for labels, other numbers for a regression.
     sample_weight : array-like, default=None
         Weights of the training rows.
     **options
@@ -58,10 +60,10 @@ def compare_rules(
     Returns
     -------
     DataFrame
-        One row per rule: `rule`, `gamma`, `edge` (where the optimum sits at an end of its search), `floored`,
-        `condition` (μ(H^reg)), `dof`, `train_error`, `cv_error` (exact k-fold, of the γ that was chosen on all rows),
-        `test_error`, `seconds` to choose γ, and `reason` where a rule does not apply. Errors are RMSE, or the share of
-        misclassified rows; class weights play no part in them.
+        One row per rule, the best `cv_error` first unless `rules` are given: `rule`, `gamma`, `condition` (μ(H^reg)),
+        `dof`, `train_error`, `cv_error` (exact k-fold, of the γ that was chosen on all rows), `test_error`, `edge`
+        (where the optimum sits at an end of its search), `floored`, `seconds` to choose γ, and `reason` where a rule
+        does not apply. Errors are RMSE, or the share of misclassified rows; class weights play no part in them.
     """
     pandas = _pandas()
     model = _estimator(y, task, n_hidden, options, keep_folds=n_folds).fit(X, y, sample_weight=sample_weight)
@@ -77,8 +79,17 @@ def compare_rules(
         for name, values in errors.items():
             for line, value in zip(chosen, values, strict=True):
                 line[name] = float(value)
-    columns = ["rule", "gamma", "edge", "floored", "condition", "dof", "train_error", "cv_error", "test_error"]
-    return pandas.DataFrame(table, columns=[*columns, "seconds", "reason"])
+    columns = [
+        "rule",
+        "gamma",
+        "condition",
+        "dof",
+        "train_error",
+        "cv_error",
+        *([] if test is None else ["test_error"]),
+    ]
+    frame = pandas.DataFrame(table, columns=[*columns, "edge", "floored", "seconds", "reason"])
+    return frame if rules is not None else frame.sort_values("cv_error", ignore_index=True)
 
 
 def hidden_size_path(
@@ -176,8 +187,13 @@ def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any],
     for taken in {"gamma", "keep_folds", "calibrate"} & set(options):
         raise ValueError(f"{taken}= has no place here: rules and folds are given by the function's own arguments.")
     if task == "auto":
-        kind = np.asarray(y).dtype.kind
-        task = "regression" if kind in "fc" else "classification"
+        values = np.asarray(y)
+        task = "regression" if values.dtype.kind == "f" else "classification"
+        if values.dtype.kind in "iu" and len(np.unique(values)) > MANY_LABELS:
+            raise ValueError(
+                f"y holds more than {MANY_LABELS} different whole numbers, labels or counts: say task='regression' or "
+                "task='classification'."
+            )
     estimators = {
         "regression": (PinvRegressor, TikhonovRegressor),
         "classification": (PinvClassifier, TikhonovClassifier),

@@ -37,7 +37,8 @@ class PinvRegressor(HiddenUnits, Regression):
     direct_link : bool, default=False
         Whether the output also sees the scaled inputs.
     fit_intercept : bool, default=False
-        Whether the output has a constant that is not penalised.
+        Whether the output has a constant that is not penalised. The paper has none; use True for targets whose mean
+        is far from zero compared with their spread.
     max_hidden : int, default=300
         The largest size that `n_hidden="auto"` considers; above 300 it searches from coarse to fine.
     keep_folds : bool or int, default=False

@@ -20,7 +20,7 @@ def rank_tolerance(n_columns: int, sigma_1: float) -> float:
     return max(n_columns, FEWEST_COLUMNS) * EPS * sigma_1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spectrum:
     """H = U Σ Vᵀ restricted to its numerical rank p, and the targets T in the basis U (paper, eq. 12).
 
@@ -48,6 +48,12 @@ class Spectrum:
     mean_T: Array
     """Means of the targets; zeros without an intercept."""
     intercept_fitted: bool = False
+
+    def __repr__(self) -> str:
+        return (
+            f"Spectrum(rank={self.rank}, n={self.n}, n_targets={self.UtT.shape[1]}, "
+            f"largest={self.largest:.3g}, smallest={self.smallest:.3g}, intercept_fitted={self.intercept_fitted})"
+        )
 
     @property
     def rank(self) -> int:

@@ -86,7 +86,9 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
 
 
 def _calibrated(estimator: Any) -> bool:
-    return estimator.calibrate is not None
+    if estimator.calibrate is None:
+        raise AttributeError("Probabilities need calibration: use calibrate='loo'.")
+    return True
 
 
 class Classification(ClassifierMixin, ClosedForm):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.kernels import Array
+from ocrep.layer import check_size
 from ocrep.literature.network import NetworkBased, NetworkClassifier, NetworkRegressor
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
@@ -39,7 +40,11 @@ class _ELM(NetworkBased):
 
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
         network = self._network_class(
-            self.n_hidden, gamma=self._rule(), activation=self.activation, scale=self.scale, random_state=seed
+            check_size("n_hidden", self.n_hidden),
+            gamma=self._rule(),
+            activation=self.activation,
+            scale=self.scale,
+            random_state=seed,
         )
         network.fit(X, y)
         self.C_ = 1.0 / network.gamma_ if network.gamma_ else float("inf")

@@ -27,6 +27,9 @@ class NetworkBased(BaseEstimator, ABC):
         The publications know no sample weights, and neither does this.
         """
         with unchanged_on_error(self):
+            self._check_targets(y)
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)  # what an earlier fit left
             seed = fixed_seed(self.random_state)
             self.network_ = self._fit_network(X, y, seed)
             for name in _SHOWN:
@@ -38,6 +41,9 @@ class NetworkBased(BaseEstimator, ABC):
         """Predict with the trained network."""
         check_is_fitted(self)
         return self.network_.predict(X)
+
+    def _check_targets(self, y: Any) -> None:
+        """A place to refuse targets that the method is not made for."""
 
     @abstractmethod
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
@@ -53,6 +59,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, NetworkBased):
     """A regressor that speaks for its network."""
 
     _network_class = PinvRegressor
+
+    def _check_targets(self, y: Any) -> None:
+        refuse_labels(self, y)
 
 
 class NetworkClassifier(ClassifierMixin, NetworkBased):
@@ -71,3 +80,14 @@ def fixed_seed(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def refuse_labels(estimator: Any, y: Any) -> None:
+    """Say that a method for regression cannot take class labels."""
+    values = np.asarray(y)
+    labels = values.dtype.kind in "USb"
+    if labels or (values.dtype.kind == "O" and any(isinstance(v, str | bytes | bool) for v in values.flat)):
+        raise ValueError(
+            f"{type(estimator).__name__} is a method for regression, and y holds class labels: "
+            "use ELMClassifier, RELMClassifier or PinvClassifier."
+        )

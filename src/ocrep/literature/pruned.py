@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import enet_path
+from sklearn.linear_model import enet_path, lars_path
 
 from ocrep.choices import pick
 from ocrep.factor import Factor
@@ -31,15 +31,16 @@ class PrunedELMRegressor(SelectedUnits):
 
     The publication leaves open, and here is chosen: the degrees of freedom (units with weight for the lasso, the
     trace of the smoother on those units otherwise); equal l₁ and l₂ parts in the elastic net; penalties evenly spaced
-    in the logarithm down to 10⁻⁵ of the largest; a constant that is not penalised; units not standardised. With
-    several targets a unit is kept or removed for all of them (the group lasso).
+    in the logarithm down to 10⁻⁵ of the largest; no model that spends more than half of the rows, where BIC means
+    nothing; a constant that is not penalised; units not standardised. With several targets a unit is kept or removed
+    for all of them (the group lasso). The lasso of one target is exact (LARS); the others come from coordinate descent.
 
     Parameters
     ----------
     n_hidden : int, default=100
         Number of units before pruning.
     penalty : {"lasso", "elastic_net", "ridge"}, default="lasso"
-        The path. "ridge" removes no unit.
+        The path. "ridge" removes no unit that explains anything.
     activation, scale, random_state
         As in `PinvRegressor`.
 
@@ -90,10 +91,14 @@ class PrunedELMRegressor(SelectedUnits):
 
 
 def bic(factor: Factor, weights: np.ndarray, intercepts: np.ndarray, dof: np.ndarray) -> np.ndarray:
-    """n·log(rss/n) + log(n)·dof per target, for weights (penalties × M × Q)."""
+    """n·log(rss/n) + log(n)·dof per target, for weights (penalties × M × Q); infinite where it means nothing.
+
+    With as many parameters as rows the residual goes to nothing and its logarithm to −∞, whatever the data: models that
+    spend more than half of the rows are not admitted.
+    """
     rss = factor.squared_error_by_target(weights, intercepts)
     fit = mean_log(rss / factor.n, "bic") if rss.any() else 0.0  # a target of zeros is met by every model
-    return factor.n * fit + np.log(factor.n) * dof
+    return np.where(2 * dof <= factor.n, factor.n * fit + np.log(factor.n) * dof, np.inf)
 
 
 def ridge_path(factor: Factor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -115,13 +120,24 @@ def _sparse_path(factor: Factor, l1_ratio: float) -> tuple[np.ndarray, np.ndarra
         return np.ones(1), np.zeros((1, M, Z.shape[1])), np.zeros(1)
     penalties = most * np.logspace(0, np.log10(LEAST_PENALTY), N_PENALTIES)
     with warnings.catch_warnings():
-        # Coordinate descent may stop short at the smallest penalties; BIC looks at the weights it gave, exact or not.
+        # Nearly equal units are dropped from the path of LARS with a warning each, and coordinate descent may stop
+        # short at the smallest penalties.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        target = Z[:, 0] if Z.shape[1] == 1 else Z
-        _, weights, _ = enet_path(A, target, l1_ratio=l1_ratio, alphas=penalties, max_iter=5000)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if l1_ratio == 1.0 and Z.shape[1] == 1:
+            weights = _exact_lasso(A, Z[:, 0], penalties)
+        else:
+            target = Z[:, 0] if Z.shape[1] == 1 else Z
+            _, weights, _ = enet_path(A, target, l1_ratio=l1_ratio, alphas=penalties, max_iter=5000)
     weights = np.moveaxis(weights.reshape(Z.shape[1], M, -1), -1, 0).transpose(0, 2, 1)
     l2 = penalties * (1.0 - l1_ratio) * len(A)
     return penalties, weights, np.array([_dof(factor, W, gamma) for W, gamma in zip(weights, l2, strict=True)])
+
+
+def _exact_lasso(A: np.ndarray, z: np.ndarray, penalties: np.ndarray) -> np.ndarray:
+    """The lasso's weights, M × penalties: its path is piecewise linear, and LARS gives the knots exactly."""
+    knots, _, weights = lars_path(A, z, method="lasso", max_iter=10 * A.shape[1])
+    return np.stack([np.interp(penalties, knots[::-1], unit[::-1]) for unit in weights])
 
 
 def _dof(factor: Factor, W: np.ndarray, gamma: float) -> float:

@@ -42,6 +42,8 @@ class _RELM(NetworkBased):
 
     def _search(self, X: Any, y: Any, seed: int) -> tuple[int, float]:
         """The size and the γ with the least cross-validation error, all sizes from one factor."""
+        if self.grid is None:
+            raise ValueError("grid=None: give 'relm', another named grid, or numbers > 0.")
         rule = KFold(n_folds=self.n_folds, grid=check_grid(self.grid, "grid"), floor=0.0)
         if isinstance(self.n_hidden, str):
             if self.n_hidden != "search":
@@ -81,7 +83,8 @@ def _residuals(network: PinvRegressor | PinvClassifier, X: Any, y: Any) -> np.nd
 class RELMRegressor(_RELM, NetworkRegressor):
     """Regularized ELM for regression, γ over 2⁻⁵⁰, …, 2⁵⁰ and the number of units by cross-validation.
 
-    The publication minimises ‖β‖² + γ·‖D(Hβ − T)‖²; its γ is the inverse of ours. It raises the number of units in
+    The publication minimises ‖β‖² + γ·‖D(Hβ − T)‖²; its γ is the inverse of ours, and here D² holds the robust weights,
+    as in the weighted least squares of Suykens from which they come. It raises the number of units in
     steps of 5 and takes "nearly optimal" ones by cross-validation. It leaves open the largest number (200 here), the
     folds (three here), and what a residual is for several targets (here a row counts by its worst target). No precision
     floor is applied: this is the method as published.

@@ -30,6 +30,9 @@ class _RankedUnits(SelectedUnits):
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         candidates = self._candidates(X)
         H = candidates(X)
+        # Several targets count alike, whatever their units.
+        unit = np.where(T.std(axis=0) > 0, T.std(axis=0), 1.0) if T.shape[1] > 1 else np.ones(1)
+        T = T / unit
         n_steps = self._checked_steps(H.shape[1])
         factor = Factor.of(H, T, intercept=True)
         self.ranking_ = rank_units(factor)
@@ -41,18 +44,18 @@ class _RankedUnits(SelectedUnits):
         kept = self.ranking_[: self.n_hidden_]
         self.map_ = candidates.take(np.sort(kept))
         spectrum = ranked.leading(self.n_hidden_).spectrum()
-        return spectrum.weights(self.gamma_)[np.argsort(kept)], spectrum.intercept(self.gamma_)
+        return unit * spectrum.weights(self.gamma_)[np.argsort(kept)], unit * spectrum.intercept(self.gamma_)
 
     def _candidates(self, X: np.ndarray) -> MixedMap:
         """All inputs as linear units, then sigmoid and gaussian units in equal parts."""
         n_hidden = check_size("n_hidden", self.n_hidden)
-        seed = fixed_seed(self.random_state)
+        rng = np.random.RandomState(fixed_seed(self.random_state))
         counts = {"sigmoid": n_hidden - n_hidden // 2, "gaussian": n_hidden // 2}
         maps = [
-            RandomLayer(max(count, 1), activation=kind, scale=self.scale, random_state=seed + i)
+            RandomLayer(max(count, 1), activation=kind, scale=self.scale, random_state=rng)
             .fit(X)
             .map_.take(slice(count))
-            for i, (kind, count) in enumerate(counts.items())
+            for kind, count in counts.items()
         ]
         return MixedMap(np.arange(X.shape[1]), tuple(maps))
 
@@ -97,7 +100,7 @@ def rank_units(factor: Factor) -> np.ndarray:
             _, order, _ = lars_path(A, Z[:, 0], method="lar", max_iter=usable.size)
         else:
             most = np.linalg.norm(A.T @ Z, axis=1).max() / len(A)
-            _, coefficients, _ = lasso_path(A, Z, alphas=most * np.logspace(0, -3, 100))
+            _, coefficients, _ = lasso_path(A, Z, alphas=most * np.logspace(0, -5, 200))
             order = _order_of_entry(coefficients)
     ranked = usable[np.asarray(order, dtype=np.intp)]
     left_over = np.setdiff1d(usable, ranked)
@@ -138,7 +141,8 @@ class TROPELMRegressor(_RankedUnits):
     ranking_ : ndarray
         Candidates in the order of the ranking: linear units first, then sigmoid, then gaussian.
     loo_errors_ : ndarray
-        Mean squared leave-one-out error of the first 1, 2, … units.
+        Mean squared leave-one-out error of the first 1, 2, … units, at the best γ of the grid; for several targets in
+        units of their variances.
     gamma_ : float
         γ of the chosen size.
     coef_, intercept_

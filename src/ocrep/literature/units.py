@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep.hidden_map import HiddenMap
+from ocrep.literature.network import refuse_labels
 from ocrep.transaction import unchanged_on_error
 
 
@@ -55,7 +56,7 @@ class SelectedUnits(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         The publication knows no sample weights, and neither does this.
         """
         with unchanged_on_error(self):
-            self._refuse_labels(y)
+            refuse_labels(self, y)
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
             weights, intercept = self._select(X, y.reshape(len(y), -1).astype(np.float64))
             one = y.ndim == 1
@@ -72,11 +73,3 @@ class SelectedUnits(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     @abstractmethod
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Set `map_` and `n_hidden_`, and give the weights (n_units, n_targets) and constants of the kept units."""
-
-    def _refuse_labels(self, y: Any) -> None:
-        values = np.asarray(y)
-        if values.dtype.kind in "USb" or (values.dtype.kind == "O" and any(isinstance(v, str) for v in values.flat)):
-            raise ValueError(
-                f"{type(self).__name__} is a method for regression, and y holds class labels: "
-                "use ELMClassifier, RELMClassifier or PinvClassifier."
-            )
