@@ -103,7 +103,7 @@ def _work(cell: Cell, data: Any, protocol: Protocol) -> dict[str, Any]:
     # One BLAS thread, not only for speed: sums in another order would be other bytes.
     with threadpool_limits(limits=1):
         records = run_cell(cell, data, protocol)
-    return {"key": cell.key, "seconds": round(time.perf_counter() - start, 3), "records": records}
+    return {"key": cell.key, "seed": cell.seed, "seconds": round(time.perf_counter() - start, 3), "records": records}
 
 
 def _lines(folder: Path) -> dict[str, Any]:
