@@ -80,15 +80,16 @@ def test_a_killed_run_goes_on_where_it_stopped(finished, tmp_path):
     results_file = tmp_path / "results.jsonl"
     until = time.monotonic() + 120
     while not (results_file.exists() and results_file.read_bytes().count(b"\n") >= 2):
-        assert process.poll() is None, "the run ended before it could be killed"
+        assert process.poll() is None, "the run ended without results"
         assert time.monotonic() < until
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    kept = results_file.read_bytes()
-    results_file.write_bytes(kept + b'{"key": "fixed/ir')  # and its last line was cut off
+    # However far it came on a fast machine: the first two cells are kept, and the next line was cut off.
+    kept = b"".join(results_file.read_bytes().splitlines(keepends=True)[:2])
+    results_file.write_bytes(kept + b'{"key": "fixed/ir')
     study.run(TINY, tmp_path, n_jobs=1)
-    assert results_file.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    assert results_file.read_bytes().startswith(kept)
     assert results(tmp_path) == results(finished)
     assert study.report(tmp_path).read_bytes() == (finished / "report.md").read_bytes()
 
