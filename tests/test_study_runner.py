@@ -15,6 +15,7 @@ import pytest
 from ocrep import PinvClassifier, PinvRegressor, study
 from ocrep.datasets import load
 from ocrep.folds import FoldPlan
+from ocrep.literature import PrunedELMRegressor, RELMClassifier
 from ocrep.study import runner
 from ocrep.study.experiments import Cell, run_cell, split_of
 from ocrep.study.protocol import FIXED_SIZES, QUICK, rules_for
@@ -187,6 +188,30 @@ def test_the_path_chooses_by_validation_on_the_folds(name):
     for record in records.values():
         best = int(np.argmin(record["cv_errors"]))
         assert (record["n_hidden"], record["error"]) == (record["sizes"][best], record["test_errors"][best])
+
+
+def test_the_literature_runs_as_published():
+    protocol = dataclasses.replace(TINY, literature=("pruned_elm", "relm"))
+    for name, method, estimator in (
+        ("machine_cpu", "pruned_elm", PrunedELMRegressor),
+        ("iris", "relm", RELMClassifier),
+    ):
+        data = load(name)
+        (record,) = run_cell(Cell(1, 0, name, "literature"), data, protocol)
+        X, X_test, y, y_test = split_of(data, 1)
+        model = estimator(random_state=1000).fit(X, y)
+        wrong = model.predict(X_test) - y_test
+        error = np.sqrt(np.mean(wrong**2)) if data.task == "regression" else 100 * np.mean(wrong != 0)
+        assert (record["method"], record["n_hidden"]) == (method, model.n_hidden_)
+        assert record["error"] == pytest.approx(error)
+
+
+def test_a_rule_that_does_not_apply_is_recorded_with_its_reason():
+    protocol = dataclasses.replace(TINY, fixed_sizes=(("housing", (400,)),))
+    records = run_cell(Cell(1, 0, "housing", "fixed"), load("housing"), protocol)
+    refused = {record["method"]: record["reason"] for record in records if record["error"] is None}
+    assert set(refused) == {"kibria", "hoerl_kennard"}
+    assert all("observations" in reason for reason in refused.values())
 
 
 def test_the_curve_and_the_peak_are_there(finished):
