@@ -451,3 +451,32 @@ def test_degenerate_data_is_fitted(case, gamma, fit_intercept, network):
 def test_bundled_data_end_to_end():
     X, y = load("wine", return_X_y=True)
     assert PinvClassifier(50, random_state=0).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("gamma", "message"),
+    [
+        ("loo", "call fit with gamma="),
+        ("kfold", "keep_folds=True"),
+        ("ocrep_cv", "keep_folds=True"),
+        ("discrepancy", "noise="),
+    ],
+)
+def test_with_gamma_names_what_was_not_kept(gamma, message):
+    X, y = smooth_problem(50, 5)
+    model = small().fit(X, y)
+    before = state(model)
+    with pytest.raises(rules.NotApplicable, match=message):
+        model.with_gamma(gamma)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("gamma", ["kfold", "ocrep_cv"])
+def test_kept_folds_serve_with_gamma_and_partial_fit(gamma):
+    X, y = smooth_problem(90, 5)
+    kept = small(keep_folds=True).fit(X, y).with_gamma(gamma)
+    anew = small(gamma=gamma).fit(X, y)
+    assert kept.gamma_ == pytest.approx(anew.gamma_, rel=1e-6)
+    parts = small(gamma=gamma, scale=(-1.0, 1.0)).partial_fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
+    whole = small(gamma=gamma, scale=(-1.0, 1.0)).fit(X, y)
+    assert parts.gamma_ == pytest.approx(whole.gamma_, rel=1e-4)
