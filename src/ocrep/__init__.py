@@ -21,10 +21,24 @@ if TYPE_CHECKING:
     from ocrep.estimators import TikhonovRegressor as TikhonovRegressor
     from ocrep.factor import Factor as Factor
     from ocrep.layer import RandomLayer as RandomLayer
+    from ocrep.displays import ConditionDisplay as ConditionDisplay
+    from ocrep.displays import GainDisplay as GainDisplay
+    from ocrep.displays import GammaPathDisplay as GammaPathDisplay
+    from ocrep.displays import HiddenSizeDisplay as HiddenSizeDisplay
+    from ocrep.displays import SpectrumDisplay as SpectrumDisplay
+    from ocrep.persistence import load_model as load_model
+    from ocrep.persistence import save_model as save_model
     from ocrep.spectrum import Spectrum as Spectrum
 
 _HOME = {
     "compare_rules": "ocrep.compare",
+    "ConditionDisplay": "ocrep.displays",
+    "GainDisplay": "ocrep.displays",
+    "GammaPathDisplay": "ocrep.displays",
+    "HiddenSizeDisplay": "ocrep.displays",
+    "SpectrumDisplay": "ocrep.displays",
+    "load_model": "ocrep.persistence",
+    "save_model": "ocrep.persistence",
     "hidden_size_path": "ocrep.compare",
     "Factor": "ocrep.factor",
     "PinvClassifier": "ocrep.estimators",
