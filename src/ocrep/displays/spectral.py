@@ -1,0 +1,198 @@
+"""Displays of the spectrum: singular values, the gain they meet, and the condition number against γ."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ocrep.displays.base import BLUE, GREEN, GREY, VERMILION, Display
+from ocrep.gamma_path import gamma_grid
+from ocrep.rules import OCReP
+from ocrep.spectrum import Spectrum, rank_tolerance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FINE = 300
+
+
+class SpectrumDisplay(Display):
+    """The singular values of H, with the precision floor, the rank tolerance and √γ.
+
+    Directions with σ well above √γ are kept, those well below it are damped away.
+
+    Parameters
+    ----------
+    singular_values : ndarray
+        σ₁ ≥ σ₂ ≥ …, those below the rank tolerance included.
+    gamma : float
+        The regularization.
+    floor : float
+        The precision floor √ε·σ₁: no measured input resolves a direction below it.
+    tolerance : float
+        The rank tolerance: singular values up to it are rounding noise.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        The singular values.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where they are drawn.
+    """
+
+    def __init__(self, singular_values: np.ndarray, *, gamma: float, floor: float, tolerance: float) -> None:
+        self.singular_values = singular_values
+        self.gamma = gamma
+        self.floor = floor
+        self.tolerance = tolerance
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+        """Draw the spectrum of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
+        spectrum = _spectrum(model)
+        floor, tolerance = levels(spectrum)
+        display = cls(np.asarray(model.singular_values_), gamma=model.gamma_, floor=floor, tolerance=tolerance)
+        return display.plot(ax, **line_kwargs)
+
+    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+        """Draw on `ax`, or on a new figure."""
+        ax = self._begin(ax, "number of the direction", "singular value σ of H")
+        style = {"color": BLUE, "marker": ".", "linestyle": "", "label": "σ"} | line_kwargs
+        numbers = np.arange(1, len(self.singular_values) + 1)
+        (self.line_,) = ax.plot(numbers, self.singular_values, **style)
+        ax.set_yscale("log")
+        if self.gamma > 0.0:
+            root = math.sqrt(self.gamma)
+            ax.axhline(root, color=VERMILION, label=f"√γ = {root:.2g}")
+        ax.axhline(self.floor, color=GREY, linestyle="--", label="precision floor √ε·σ₁")
+        ax.axhline(self.tolerance, color=GREY, linestyle=":", label="rank tolerance")
+        ax.legend()
+        return self
+
+
+class GainDisplay(Display):
+    """The gain D(σ) = σ/(σ² + γ), which takes the place of 1/σ, with the points of this H.
+
+    Parameters
+    ----------
+    sigma : ndarray
+        The singular values above the rank tolerance, decreasing.
+    gain : ndarray
+        D at `sigma`.
+    gamma : float
+        The regularization.
+
+    Attributes
+    ----------
+    line_, points_ : matplotlib Line2D
+        The curve, and the points of this H on it.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where they are drawn.
+    """
+
+    def __init__(self, sigma: np.ndarray, gain: np.ndarray, *, gamma: float) -> None:
+        self.sigma = sigma
+        self.gain = gain
+        self.gamma = gamma
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+        """Draw the gain of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
+        spectrum = _spectrum(model)
+        display = cls(np.asarray(spectrum.sigma), np.asarray(spectrum.gain(model.gamma_)), gamma=model.gamma_)
+        return display.plot(ax, **line_kwargs)
+
+    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+        """Draw on `ax`, or on a new figure."""
+        ax = self._begin(ax, "singular value σ of H", "gain D(σ) = σ/(σ² + γ)")
+        fine = np.geomspace(self.sigma[-1] / 1.5, self.sigma[0] * 1.5, FINE)
+        ax.plot(fine, 1.0 / fine, color=GREY, linestyle=":", label="γ = 0: 1/σ")
+        style = {"color": BLUE, "label": f"γ = {self.gamma:.2g}"} | line_kwargs
+        (self.line_,) = ax.plot(fine, 1.0 / (fine + self.gamma / fine), **style)
+        (self.points_,) = ax.plot(self.sigma, self.gain, color=self.line_.get_color(), marker=".", linestyle="")
+        ax.set(xscale="log", yscale="log")
+        ax.legend()
+        return self
+
+
+class ConditionDisplay(Display):
+    """The condition number μ(H^reg) against γ, with the chosen γ and OCReP's minimum.
+
+    Parameters
+    ----------
+    gammas, condition : ndarray
+        The curve.
+    chosen : pair of floats
+        The model's γ and its μ.
+    best : pair of floats
+        γ = σ₁σ_p, where μ is least, and its μ.
+    plain : float
+        μ without regularization.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        The curve.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it is drawn.
+    """
+
+    def __init__(
+        self,
+        gammas: np.ndarray,
+        condition: np.ndarray,
+        *,
+        chosen: tuple[float, float],
+        best: tuple[float, float],
+        plain: float,
+    ) -> None:
+        self.gammas = gammas
+        self.condition = condition
+        self.chosen = chosen
+        self.best = best
+        self.plain = plain
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+        """Draw the conditioning of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
+        spectrum = _spectrum(model)
+        best = OCReP(floor=0.0).choose(spectrum).gamma
+        gammas = gamma_grid(spectrum, [best, model.gamma_])
+        display = cls(
+            gammas,
+            np.asarray(spectrum.condition(gammas)),
+            chosen=(model.gamma_, model.regularized_condition_number_),
+            best=(best, float(spectrum.condition(best))),
+            plain=model.condition_number_,
+        )
+        return display.plot(ax, **line_kwargs)
+
+    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+        """Draw on `ax`, or on a new figure."""
+        ax = self._begin(ax, "regularization γ", "condition number μ(H$^{reg}$)")
+        (self.line_,) = ax.plot(self.gammas, self.condition, **({"color": BLUE, "label": "μ(H$^{reg}$)"} | line_kwargs))
+        ax.axhline(self.plain, color=GREY, linestyle=":", label="without regularization")
+        ax.plot(*self.best, color=GREEN, marker="D", markersize=9, linestyle="", label="least: γ = σ₁σ$_p$")
+        if self.chosen[0] > 0.0:
+            ax.plot(*self.chosen, color=VERMILION, marker="o", linestyle="", label="chosen γ")
+        ax.set(xscale="log", yscale="log")
+        ax.legend()
+        return self
+
+
+def levels(spectrum: Spectrum) -> tuple[float, float]:
+    """The precision floor √ε·σ₁ and the rank tolerance, as sizes of σ."""
+    largest = spectrum.largest
+    floor = OCReP().least_gamma(spectrum) / largest if largest else 0.0
+    return floor, rank_tolerance(spectrum.Vt.shape[1], largest)
+
+
+def _spectrum(model: Any) -> Spectrum:
+    check_is_fitted(model)
+    spectrum: Spectrum = model.spectrum_
+    if not spectrum.rank:
+        raise ValueError("All features are zero: there is no singular value to draw.")
+    return spectrum

@@ -1,0 +1,130 @@
+"""One HTML page from a diagnosis: text and table by jinja2, figures by the inlined plotly.js and report.js."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Any
+
+from ocrep import __version__
+from ocrep.atomic import replacing
+from ocrep.report.diagnosis import Diagnosis, finite
+from ocrep.report.verdict import RuleLine
+from ocrep.report.wording import readable
+
+MAIN_RULES = ("ocrep", "ocrep_cv", "kfold", "gcv", "loo", "none")
+"""The rules with a button and a symbol of their own; the others share one, and have their line in the table."""
+CURVES = ("gammas", "train_error", "cv_error", "test_error", "condition", "dof", "norm")
+COLUMNS = (
+    ("rule", "Rule"),
+    ("gamma", "γ"),
+    ("train_error", "Training error"),
+    ("cv_error", "CV error"),
+    ("test_error", "Test error"),
+    ("dof", "Degrees of freedom"),
+    ("norm", "Norm of weights"),
+    ("condition", "Condition number"),
+)
+
+
+def write_report(diagnosis: Diagnosis, path: str | os.PathLike[str]) -> None:
+    """Write one self-contained HTML file that works offline; an interrupted write leaves the old file as it was."""
+    page = render(diagnosis)
+    with replacing(path) as part:
+        part.write_text(page, encoding="utf-8")
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """The page as text."""
+    jinja2, plotly_js = _libraries()
+    here = files("ocrep.report")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(here.joinpath("template.html").read_text(encoding="utf-8"))
+    return template.render(
+        d=diagnosis,
+        columns=[column for column in COLUMNS if column[0] != "test_error" or diagnosis.test_error is not None],
+        cell=lambda line, column: _cell(diagnosis, line, column),
+        readable=readable,
+        captions=_captions(diagnosis),
+        main_rules=_main_rules(diagnosis),
+        view=_view(diagnosis),
+        version=__version__,
+        style=here.joinpath("report.css").read_text(encoding="utf-8"),
+        script=here.joinpath("report.js").read_text(encoding="utf-8"),
+        plotly_js=plotly_js,
+    )
+
+
+def _libraries() -> tuple[Any, str]:
+    try:
+        import jinja2
+        from plotly.offline import get_plotlyjs
+    except ImportError as exc:
+        raise ImportError('Reports need jinja2 and plotly: pip install "ocrep[cli]".') from exc
+    return jinja2, get_plotlyjs()
+
+
+def _view(d: Diagnosis) -> dict[str, Any]:
+    """What report.js reads: numbers to draw, and each grid point's numbers as words."""
+    curves = {name: getattr(d, name) for name in CURVES if getattr(d, name) is not None}
+    words = {name: [_words(d, name, value) for value in values] for name, values in curves.items()}
+    main = _main_rules(d)
+    keys = ("rule", "gamma", "index", "cv_error")
+    rules = [{key: getattr(line, key) for key in keys} | {"main": line in main} for line in d.rules]
+    spectrum = {name: getattr(d, name) for name in ("singular_values", "rank", "floor", "tolerance")}
+    start = next((line.index for line in d.rules if line.rule == d.verdict.recommended), 0)
+    view = {"curves": curves, "words": words, "rules": rules, "start": start, "percent": d.task == "classification"}
+    return finite(view | spectrum | {"error_name": d.error_name, "condition_number": d.condition_number})
+
+
+def _main_rules(d: Diagnosis) -> list[RuleLine]:
+    wanted = (*MAIN_RULES, d.chosen_rule, d.verdict.recommended)
+    return sorted((line for line in d.rules if line.rule in wanted), key=lambda line: wanted.index(line.rule))
+
+
+def _cell(d: Diagnosis, line: RuleLine, column: str) -> dict[str, Any]:
+    """One cell of the table: the number to sort by, and the words to read."""
+    value = asdict(line)[column]
+    return {"value": finite(value), "text": _words(d, column, value)}
+
+
+def _words(d: Diagnosis, name: str, value: float | None) -> str:
+    if value is None:
+        return "–"
+    if name.endswith("_error") and d.task == "classification" and value == value:
+        return f"{100.0 * value:.1f} %"
+    return readable(value, 4 if name.endswith("_error") else 3)
+
+
+def _captions(d: Diagnosis) -> dict[str, str]:
+    """What each figure shows, with its numbers, for those who do not see it."""
+    ocrep = next((line for line in d.rules if line.rule == "ocrep"), None)
+    known = [(error, gamma) for error, gamma in zip(d.cv_error, d.gammas, strict=True) if error == error]
+    errors = f"Training, cross-validation{' and test' if d.test_error else ''} error ({d.error_name}) against γ. "
+    if known:
+        least, gamma = min(known)
+        errors += f"The cross-validation error is least, {_words(d, 'cv_error', least)}, at γ = {readable(gamma)}. "
+    errors += f"The choices of {len(d.rules)} rules are marked on the cross-validation curve."
+    condition = f"The condition number μ(H^reg) against γ. Without regularization it is {readable(d.condition_number)}"
+    if ocrep is not None:
+        condition += f"; OCReP brings it to {readable(ocrep.condition)} at γ = {readable(ocrep.gamma)}"
+    sigma = d.singular_values
+    largest, smallest = (sigma[0], sigma[-1]) if sigma else (0.0, 0.0)
+    spectrum = (
+        f"The {len(sigma)} singular values of H, from {readable(largest)} down to {readable(smallest)}. "
+        f"The precision floor is {readable(d.floor)}; values up to {readable(d.tolerance)} are rounding noise. "
+        "Directions above √γ are kept, those below are damped."
+    )
+    gain = (
+        "The gain D(σ) = σ/(σ² + γ) that takes the place of 1/σ, with the singular values of H as points on it. "
+        f"It is largest, 1/(2√γ), at σ = √γ; without regularization it would reach {readable(_inverse(d))}."
+    )
+    return {"errors": errors, "condition": f"{condition}.", "spectrum": spectrum, "gain": gain}
+
+
+def _inverse(d: Diagnosis) -> float:
+    """1/σ_p, or 0 when H is zero."""
+    return 1.0 / d.singular_values[d.rank - 1] if d.rank else 0.0

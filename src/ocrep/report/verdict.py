@@ -1,0 +1,220 @@
+"""What the numbers of a diagnosis mean, in plain language; a pure function of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ocrep.report.wording import readable
+
+ILL_CONDITIONED = 1e4
+LEAST_EXCESS, MOST_EXCESS = 0.01, 0.05
+"""Of an RMSE: a smaller excess is no difference whatever the folds say, a larger one is one."""
+PREFERRED = ("ocrep", "ocrep_cv", "kfold", "gcv")
+"""Of rules that are as good as the best: the one that searches least and conditions best comes first."""
+
+Level = Literal["good", "note", "warn"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    """One rule's γ and what the network is under it; `index` is the place of γ in the grid."""
+
+    rule: str
+    gamma: float
+    index: int
+    train_error: float
+    cv_error: float
+    cv_noise: float
+    test_error: float | None
+    dof: float
+    norm: float
+    condition: float
+    edge: str | None
+    floored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that the verdict reads."""
+
+    labels: bool
+    n_rows: int
+    n_columns: int
+    n_resolved: int
+    """Singular values above the precision floor."""
+    rank: int
+    most_directions: int
+    """The rank that a matrix of this shape can have."""
+    condition_number: float
+    floor_condition: float
+    """The condition number at which σ_p meets the precision floor: 1/√ε."""
+    best_cv_error: float
+    best_cv_gamma: float
+    rules: Sequence[RuleLine]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A question, the answer in a few words, and the numbers behind it."""
+
+    topic: str
+    code: str
+    level: Level
+    question: str
+    answer: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All findings, and the rule to use (None where no rule applies)."""
+
+    findings: tuple[Finding, ...]
+    recommended: str | None
+
+
+def judge(facts: Facts) -> Verdict:
+    """Say whether H is ill conditioned, what OCReP does here, which rule to use, and how many units count."""
+    recommended = _recommended(facts)
+    findings = (_advice(facts, recommended), _conditioning(facts), _ocrep(facts), _need(facts))
+    rule = None if recommended is None else recommended.rule
+    return Verdict((*findings, _information(facts, recommended)), rule)
+
+
+def tolerance(facts: Facts, line: RuleLine) -> float:
+    """How much more than the best CV error counts as the same: one standard error, within reason for an RMSE."""
+    if facts.labels:
+        return line.cv_noise
+    best = facts.best_cv_error
+    return min(max(line.cv_noise, LEAST_EXCESS * best), MOST_EXCESS * best)
+
+
+def as_good_as_best(facts: Facts, line: RuleLine) -> bool:
+    """Whether cross-validation cannot tell the rule from the best γ."""
+    return line.cv_error - facts.best_cv_error <= tolerance(facts, line)
+
+
+def _line(facts: Facts, rule: str) -> RuleLine | None:
+    return next((line for line in facts.rules if line.rule == rule), None)
+
+
+def _recommended(facts: Facts) -> RuleLine | None:
+    preferred = [line for line in (_line(facts, rule) for rule in PREFERRED) if line]
+    if not math.isfinite(facts.best_cv_error):
+        return preferred[0] if preferred else None
+    good = [line for line in preferred if as_good_as_best(facts, line)]
+    judged = [line for line in facts.rules if math.isfinite(line.cv_error)]
+    return good[0] if good else min(judged, key=lambda line: line.cv_error, default=None)
+
+
+def _advice(facts: Facts, line: RuleLine | None) -> Finding:
+    question = "Which rule should I use?"
+    if line is None:
+        detail = "No rule among those asked for applies to these rows; the table's notes say why."
+        return Finding("advice", "none", "warn", question, "None of these.", detail)
+    answer = f'gamma="{line.rule}", that is γ = {readable(line.gamma)}.'
+    if not math.isfinite(facts.best_cv_error):
+        detail = "The rows are too few for cross-validation, so this is a default and no finding."
+        return Finding("advice", "default", "note", question, answer, detail)
+    error = _error(facts, line.cv_error)
+    if as_good_as_best(facts, line):
+        detail = (
+            f"Its cross-validation error, {error}, cannot be told from the best of all γ, "
+            f"{_error(facts, facts.best_cv_error)}"
+            + (", and of the rules for which that holds it searches least." if line.rule in PREFERRED else ".")
+        )
+    else:
+        detail = f"It has the least cross-validation error of the rules, {error}; some γ between them is better still."
+    if line.test_error is not None:
+        detail += f" On the test rows, which had no part in this advice, the error is {_error(facts, line.test_error)}."
+    return Finding("advice", line.rule, "good", question, answer, detail)
+
+
+def _conditioning(facts: Facts) -> Finding:
+    question, kappa = "Is the problem ill conditioned?", readable(facts.condition_number)
+    if not facts.rank:
+        return Finding(
+            "conditioning", "zero", "warn", question, "There is nothing to condition.", "All units are zero."
+        )
+    amplified = (
+        f"The condition number is {kappa}: a relative error in the data may grow that much on its way to the weights."
+    )
+    if facts.rank < facts.most_directions:
+        detail = f"Only {facts.rank} of {facts.most_directions} possible directions are more than rounding. {amplified}"
+        return Finding("conditioning", "singular", "warn", question, "Yes: H is numerically singular.", detail)
+    if facts.condition_number >= facts.floor_condition:
+        detail = f"{amplified} The weakest directions lie below the precision of any measured input."
+        return Finding("conditioning", "below_floor", "warn", question, "Yes, severely.", detail)
+    if facts.condition_number >= ILL_CONDITIONED:
+        return Finding("conditioning", "ill", "warn", question, "Yes.", amplified)
+    return Finding("conditioning", "well", "good", question, "No.", amplified)
+
+
+def _ocrep(facts: Facts) -> Finding:
+    question, line = "Does OCReP regularize too much here?", _line(facts, "ocrep")
+    if line is None or not math.isfinite(facts.best_cv_error):
+        detail = "It was not among the rules asked for." if line is None else "The rows are too few to cross-validate."
+        return Finding("ocrep", "unknown", "note", question, "That cannot be said.", detail)
+    compared = (
+        f"At its γ = {readable(line.gamma)} the cross-validation error is {_error(facts, line.cv_error)}; the least, "
+        f"{_error(facts, facts.best_cv_error)}, is at γ = {readable(facts.best_cv_gamma)}."
+    )
+    if as_good_as_best(facts, line):
+        detail = f"{compared} That is no more than chance between the folds."
+        return Finding("ocrep", "right", "good", question, "No.", detail)
+    if line.gamma > facts.best_cv_gamma:
+        return Finding("ocrep", "too_much", "warn", question, f"Yes: {_excess(facts, line)}.", compared)
+    answer = f"No, too little: {_excess(facts, line)}."
+    return Finding("ocrep", "too_little", "warn", question, answer, compared)
+
+
+def _need(facts: Facts) -> Finding:
+    question, line = "Is regularization needed at all?", _line(facts, "none")
+    if line is None or not math.isfinite(facts.best_cv_error):
+        detail = (
+            "The plain pseudoinverse was not asked for." if line is None else "The rows are too few to cross-validate."
+        )
+        return Finding("need", "unknown", "note", question, "That cannot be said.", detail)
+    compared = f"Without it the cross-validation error is {_error(facts, line.cv_error)}"
+    if as_good_as_best(facts, line):
+        detail = f"{compared}, as good as the best, {_error(facts, facts.best_cv_error)}."
+        return Finding("need", "not_needed", "good", question, "Not for the error.", detail)
+    detail = f"{compared}; the best γ has {_error(facts, facts.best_cv_error)}."
+    return Finding("need", "needed", "note", question, f"Yes: {_excess(facts, line)} without.", detail)
+
+
+def _information(facts: Facts, line: RuleLine | None) -> Finding:
+    question = "How many units carry information?"
+    resolved = facts.n_resolved
+    detail = (
+        f"H has {facts.n_columns} columns and rank {facts.rank}; {resolved} singular values stand above the precision "
+        "floor."
+    )
+    if line is None:
+        return Finding("information", "rank", "note", question, f"At most {resolved} of {facts.n_columns}.", detail)
+    used = f"{line.dof:.1f}" if line.dof < 100.0 else f"{line.dof:.0f}"
+    detail += f" With {line.rule} the fit uses {used} effective degrees of freedom for {facts.n_rows:,} rows."
+    few = line.dof < 0.5 * facts.n_columns
+    if few:
+        detail += " Fewer units may do as well; ocrep.hidden_size_path tells."
+    answer = f"About {line.dof:.0f} of {facts.n_columns}."
+    return Finding("information", "few" if few else "most", "note" if few else "good", question, answer, detail)
+
+
+def _excess(facts: Facts, line: RuleLine) -> str:
+    """How much worse than the best, in words."""
+    best = facts.best_cv_error
+    if facts.labels:
+        points = 100.0 * (line.cv_error - best)
+        return f"{points:.1f} percentage points more rows are misclassified"
+    if best <= 0.0 or line.cv_error >= 2.0 * best:
+        times = math.inf if best <= 0.0 else line.cv_error / best
+        return f"the error is {readable(times)} times the best"
+    return f"the error is {100.0 * (line.cv_error / best - 1.0):.0f} % above the best"
+
+
+def _error(facts: Facts, value: float) -> str:
+    return f"{100.0 * value:.1f} %" if facts.labels else readable(value)

@@ -1,0 +1,21 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def readable(value: float, digits: int = 3) -> str:
+    """Three digits: 0.0123, 45.6, 1,230 and, where that would be long, 1.2 × 10⁻⁵."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    if value == 0.0:
+        return "0"
+    rounded = float(f"{value:.{digits - 1}e}")
+    exponent = math.floor(math.log10(abs(rounded)))
+    if not -3 <= exponent < 5:
+        mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
+        return f"{mantissa} × 10{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", "−")
+    return f"{rounded:,.{max(0, digits - 1 - exponent)}f}".replace("-", "−")
