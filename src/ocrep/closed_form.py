@@ -16,12 +16,11 @@ from ocrep.blocks import block_rows, row_blocks, row_slices
 from ocrep.choices import pick
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors, FoldPlan, plan_of
+from ocrep.gram import ROUTES, factor_rows
 from ocrep.layer import check_weights
 from ocrep.leave_one_out import Rows
 from ocrep.transaction import unchanged_on_error
 
-# Today there is one route; "auto" leaves the choice to the library.
-FACTOR_ROUTES = ("auto", "qr")
 _INPUTS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
@@ -61,8 +60,10 @@ class ClosedForm(BaseEstimator, ABC):
             X, y = self._check_rows(X, y, reset=True)
             y = self._learn_targets(y)
             weight = self._row_weights(X, y, sample_weight)
-            self._absorb(X, y, weight)
-            self._decide(self._rows(X, y, weight))
+            self._begin_features(X, weight)
+            rows = self._rows(X, y, weight)
+            self._learn(rows)
+            self._decide(rows)
         return self
 
     def with_gamma(self, gamma: str | float | rules.Rule) -> Self:
@@ -77,23 +78,35 @@ class ClosedForm(BaseEstimator, ABC):
         other._decide(rows=None)
         return other
 
+    def _learn(self, rows: Rows) -> None:
+        """Factor rows that can be read again, by the fastest route that is right."""
+        folds = self._begin_folds()
+        if folds is None:
+            self.factor_, self.spectrum_ = factor_rows(rows.blocks, intercept=self.fit_intercept, route=self.factor)
+            self.folds_ = None
+        else:
+            self._absorb_into(folds, rows)
+            self._settle_size()
+            self.spectrum_ = self.factor_.spectrum()
+
     def _absorb(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
-        """Merge checked rows into the factor, or begin one."""
+        """Merge checked rows that come once into the factor, or begin one."""
         first = not hasattr(self, "factor_")
         if first:
             self._begin_features(X, weight)
         folds = self._begin_folds() if first else self.folds_
-        blocks = self._rows(X, y, weight).blocks()
+        rows = self._rows(X, y, weight)
         if folds is None:
             start = None if first else self.factor_
-            self.factor_ = Factor.fold(blocks, intercept=self.fit_intercept, start=start)
+            self.factor_ = Factor.fold(rows.blocks(), intercept=self.fit_intercept, start=start)
+            self.folds_ = None
         else:
-            folds = folds.absorb(blocks, intercept=self.fit_intercept)
-            self.factor_ = folds.merged()
-        self.folds_ = folds
-        if first:
-            self._settle_size()
+            self._absorb_into(folds, rows)
         self.spectrum_ = self.factor_.spectrum()
+
+    def _absorb_into(self, folds: FoldFactors, rows: Rows) -> None:
+        self.folds_ = folds.absorb(rows.blocks(), intercept=self.fit_intercept)
+        self.factor_ = self.folds_.merged()
 
     def _settle_size(self) -> None:
         """A place to cut the factor down before it is decomposed."""
@@ -104,7 +117,7 @@ class ClosedForm(BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         """Refuse what cannot work before any work is done."""
         rules.resolve(self.gamma)
-        pick("factor", self.factor, dict.fromkeys(FACTOR_ROUTES))
+        pick("factor", self.factor, dict.fromkeys(ROUTES))
 
     def _begin_folds(self) -> FoldFactors | None:
         """One factor per fold if the rule reads them or the user wants them kept."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ocrep.kernels import EPS, SMALLEST, Array, array_namespace, as_float64, device_of, triangle
+from ocrep.kernels import EPS, SMALLEST, Array, array_namespace, device_of, triangle
+from ocrep.row_block import RowBlock
 from ocrep.spectrum import Spectrum, rank_tolerance
 
 
@@ -36,19 +37,23 @@ class Factor:
     @classmethod
     def of(cls, H: Any, T: Any, *, sample_weight: Any = None, intercept: bool = False) -> Factor:
         """Factor the rows of H (n × M) with their targets T, (n,) or (n × Q)."""
-        rows = _Rows.of(H, T, sample_weight)
-        xp = array_namespace(rows.HT)
-        width = rows.HT.shape[1] + int(intercept)
-        empty = cls(
-            R=xp.zeros((0, width), dtype=xp.float64, device=device_of(rows.HT)),
-            shift=rows.zeros(),
-            n_targets=rows.n_targets,
+        rows = RowBlock.of(H, T, sample_weight)
+        return cls.empty(rows, intercept)._absorb(rows)
+
+    @classmethod
+    def empty(cls, rows: RowBlock, intercept: bool) -> Factor:
+        """The factor of no rows, with columns such as these."""
+        xp = array_namespace(rows.H)
+        shift = rows.zeros()
+        return cls(
+            R=xp.zeros((0, shift.shape[0] + int(intercept)), dtype=xp.float64, device=device_of(rows.H)),
+            shift=shift,
+            n_targets=rows.T.shape[1],
             intercept=intercept,
             n_rows=0,
             weight_sum=0.0,
             whole_weights=True,
         )
-        return empty._absorb(rows)
 
     @classmethod
     def fold(
@@ -73,7 +78,7 @@ class Factor:
 
     def absorb(self, H: Any, T: Any, *, sample_weight: Any = None) -> Factor:
         """The factor of the rows so far and these: `merge(of(H, T))` for the price of one triangularization."""
-        return self._absorb(_Rows.of(H, T, sample_weight))
+        return self._absorb(RowBlock.of(H, T, sample_weight))
 
     def merge(self, other: Factor) -> Factor:
         """The factor of the rows of both, R = qr([R₁; R₂])."""
@@ -81,7 +86,13 @@ class Factor:
         _check_same_intercept(self.intercept, other.intercept)
         if self.weight_sum == 0.0:
             return other  # whose shift is the better one
-        return self._stack(other._shifted_to(self.shift).R, other.n_rows, other.weight_sum, other.whole_weights)
+        counted = replace(
+            self,
+            n_rows=self.n_rows + other.n_rows,
+            weight_sum=self.weight_sum + other.weight_sum,
+            whole_weights=self.whole_weights and other.whole_weights,
+        )
+        return counted._stack(other._shifted_to(self.shift).R)
 
     def spectrum(self) -> Spectrum:
         """The SVD of H (centred with an intercept), from the small R alone."""
@@ -94,16 +105,21 @@ class Factor:
         tolerance = rank_tolerance(M, float(sigma[0]) if k else 0.0)
         p = int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
         unexplained = xp.concat([UtT[p:, :], R[k:, M:]])
-        mean = self.means()
+        residual = xp.sum(unexplained * unexplained, axis=0)
+        return self.with_svd(sigma[:p], Vt[:p, :], UtT[:p, :], residual, discarded=sigma[p:])
+
+    def with_svd(self, sigma: Array, Vt: Array, UtT: Array, residual: Array, *, discarded: Array) -> Spectrum:
+        """The spectrum made of this SVD and what the factor knows of the rows."""
+        mean, M = self.means(), self.n_features
         return Spectrum(
-            sigma=sigma[:p],
-            Vt=Vt[:p, :],
-            UtT=UtT[:p, :],
-            residual=xp.sum(unexplained * unexplained, axis=0),
+            sigma=sigma,
+            Vt=Vt,
+            UtT=UtT,
+            residual=residual,
             n=self.n,
             n_rows=self.n_rows,
             weight_sum=self.weight_sum,
-            discarded=sigma[p:],
+            discarded=discarded,
             mean_H=mean[:M],
             mean_T=mean[M:],
             intercept_fitted=self.intercept,
@@ -171,27 +187,31 @@ class Factor:
             f"n_targets={self.n_targets}, intercept={self.intercept})"
         )
 
-    def _absorb(self, rows: _Rows) -> Factor:
-        self._check_same_columns(rows.HT.shape[1] - rows.n_targets, rows.n_targets)
+    def counting(self, rows: RowBlock) -> Factor:
+        """The same R with the counts of `rows` added, whatever R they will lead to."""
+        self._check_same_columns(rows.H.shape[1], rows.T.shape[1])
         # While no row counted yet, R is zero about any shift: take that of the first rows that do.
-        base = replace(self, shift=rows.mean()) if self.intercept and self.weight_sum == 0.0 else self
-        return base._stack(
-            rows.design(base.shift, self.intercept), rows.n_positive, rows.weight_sum, rows.whole_weights
+        fresh = self.intercept and self.weight_sum == 0.0
+        return replace(
+            self,
+            shift=rows.mean() if fresh else self.shift,
+            n_rows=self.n_rows + rows.n_positive,
+            weight_sum=self.weight_sum + rows.weight_sum,
+            whole_weights=self.whole_weights and rows.whole_weights,
         )
 
-    def _stack(self, below: Array, n_rows: int, weight_sum: float, whole_weights: bool) -> Factor:
+    def _absorb(self, rows: RowBlock) -> Factor:
+        rows.refuse_nan()
+        counted = self.counting(rows)
+        return counted._stack(rows.design(counted.shift, self.intercept))
+
+    def _stack(self, below: Array) -> Factor:
         xp = array_namespace(self.R)
         R = triangle(xp.concat([self.R, below]))
         # Written so that NaN fails too.
         if not bool(xp.all(xp.abs(R) < 1.0 / SMALLEST)):
             raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
-        return replace(
-            self,
-            R=R,
-            n_rows=self.n_rows + n_rows,
-            weight_sum=self.weight_sum + weight_sum,
-            whole_weights=self.whole_weights and whole_weights,
-        )
+        return replace(self, R=R)
 
     def _shifted_to(self, shift: Array) -> Factor:
         """The same rows about another shift: only the row that belongs to the ones column changes."""
@@ -229,83 +249,6 @@ class Factor:
             )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """One checked block of rows [H | T] with its weights."""
-
-    HT: Array
-    n_targets: int
-    weight: Array | None
-
-    @classmethod
-    def of(cls, H: Any, T: Any, sample_weight: Any) -> _Rows:
-        H, T = as_float64(H), as_float64(T)
-        T = T[:, None] if T.ndim == 1 else T
-        if H.ndim != 2 or T.ndim != 2 or H.shape[0] != T.shape[0]:
-            raise ValueError(
-                f"H must be rows × features and T rows × targets with as many rows; got shapes {H.shape} and {T.shape}."
-            )
-        weight = None if sample_weight is None else as_float64(sample_weight)
-        if weight is not None:
-            _check_weights(weight, H.shape[0])
-        xp = array_namespace(H, T)
-        HT = xp.concat([H, T], axis=1)
-        if not bool(xp.all(xp.isfinite(HT))):
-            raise ValueError("H or T holds NaN or infinity: remove or impute such rows.")
-        return cls(HT, T.shape[1], weight)
-
-    @property
-    def n_positive(self) -> int:
-        if self.weight is None:
-            return self.HT.shape[0]
-        xp = array_namespace(self.weight)
-        return int(xp.sum(xp.astype(self.weight > 0, xp.int64)))
-
-    @property
-    def weight_sum(self) -> float:
-        if self.weight is None:
-            return float(self.HT.shape[0])
-        return float(array_namespace(self.weight).sum(self.weight))
-
-    @property
-    def whole_weights(self) -> bool:
-        if self.weight is None:
-            return True
-        xp = array_namespace(self.weight)
-        # Beyond 2³¹ every float64 is nearly a whole number, and none is a frequency.
-        return bool(xp.all((self.weight == xp.floor(self.weight)) & (self.weight < 2.0**31)))
-
-    def mean(self) -> Array:
-        """Weighted column means, zeros when no row counts."""
-        xp = array_namespace(self.HT)
-        if self.weight_sum == 0.0:
-            return self.zeros()
-        if self.weight is None:
-            return xp.mean(self.HT, axis=0)
-        return xp.matmul(self.weight / self.weight_sum, self.HT)
-
-    def zeros(self) -> Array:
-        xp = array_namespace(self.HT)
-        return xp.zeros((self.HT.shape[1],), dtype=xp.float64, device=device_of(self.HT))
-
-    def design(self, shift: Array, intercept: bool) -> Array:
-        """√w·[1 | H − s | T − s]."""
-        xp = array_namespace(self.HT)
-        rows = self.HT
-        if intercept:
-            ones = xp.ones((rows.shape[0], 1), dtype=xp.float64, device=device_of(rows))
-            rows = xp.concat([ones, rows - shift], axis=1)
-        return rows if self.weight is None else xp.sqrt(self.weight)[:, None] * rows
-
-
 def _check_same_intercept(one: bool, other: bool) -> None:
     if one != other:
         raise ValueError("One factor has an intercept and the other has none: they cannot be merged.")
-
-
-def _check_weights(weight: Array, n_rows: int) -> None:
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight must have one entry per row, shape ({n_rows},); got {weight.shape}.")
-    xp = array_namespace(weight)
-    if not bool(xp.all((weight >= 0.0) & (weight < 1.0 / SMALLEST))):
-        raise ValueError("sample_weight holds negative, NaN or infinite entries: weights must be ≥ 0 and below 1e145.")

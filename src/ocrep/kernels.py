@@ -34,6 +34,14 @@ def take_rows(A: Array, index: np.ndarray) -> Array:
     return xp.take(A, xp.asarray(index, device=device_of(A)), axis=0)
 
 
+def overwritten(function: str, Z: Array, *others: Array) -> Array:
+    """function(Z, …) of each entry, in the memory of Z where the library can: new memory costs more than a tanh."""
+    xp = array_namespace(Z)
+    if is_numpy_namespace(xp) or is_torch_namespace(xp):
+        return getattr(xp, function)(Z, *others, out=Z)
+    return getattr(xp, function)(Z, *others)
+
+
 def triangle(A: Array) -> Array:
     """R of A = QR: min(A.shape) rows, upper trapezoidal, by Householder reflections.
 
@@ -49,4 +57,56 @@ def triangle(A: Array) -> Array:
     return xp.linalg.qr(A, mode="reduced")[1]
 
 
-__all__ = ["EPS", "SMALLEST", "Array", "array_namespace", "as_float64", "device_of", "take_rows", "triangle"]
+def cholesky(A: Array) -> Array | None:
+    """The upper R of A = RᵀR, or None where A is not positive definite to working precision."""
+    xp = array_namespace(A)
+    try:
+        R = xp.linalg.cholesky(A, upper=True)
+    except (np.linalg.LinAlgError, RuntimeError):  # the second is torch's
+        return None
+    return R if bool(xp.all(xp.isfinite(R))) else None
+
+
+# Below this width a triangle is solved as a general matrix: the wasted work is small, and no library lacks that.
+_NARROW = 32
+
+
+def times_inverse(B: Array, R: Array) -> Array:
+    """B R⁻¹ for an upper triangular R, by substitution.
+
+    SciPy has this, but on a second BLAS, whose threads fight with NumPy's; so the triangle is halved until it is
+    narrow, and all the rest are matrix products.
+    """
+    xp = array_namespace(B)
+    if is_torch_namespace(xp):
+        return xp.linalg.solve_triangular(R, B, upper=True, left=False)
+    Y = xp.asarray(B, copy=True)
+    _solve_halves(Y, R)
+    return Y
+
+
+def _solve_halves(Y: Array, R: Array) -> None:
+    xp = array_namespace(Y)
+    k = R.shape[0]
+    if k <= _NARROW:
+        Y[...] = xp.matrix_transpose(xp.linalg.solve(xp.matrix_transpose(R), xp.matrix_transpose(Y)))
+        return
+    half = k // 2
+    _solve_halves(Y[:, :half], R[:half, :half])
+    Y[:, half:] -= xp.matmul(Y[:, :half], R[:half, half:])
+    _solve_halves(Y[:, half:], R[half:, half:])
+
+
+__all__ = [
+    "EPS",
+    "SMALLEST",
+    "Array",
+    "array_namespace",
+    "as_float64",
+    "cholesky",
+    "device_of",
+    "overwritten",
+    "take_rows",
+    "times_inverse",
+    "triangle",
+]

@@ -1,0 +1,186 @@
+"""The fast route to a factor: the Gram matrix of the rows, trusted only as far as it proves itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ocrep.factor import Factor
+from ocrep.kernels import EPS, SMALLEST, Array, array_namespace, cholesky, device_of, times_inverse, triangle
+from ocrep.row_block import RowBlock
+from ocrep.spectrum import Spectrum
+
+ROUTES = ("auto", "gram", "qr")
+# Squaring H costs σ_p a relative error of about ε·κ²/2: 3·10⁻⁷ at this κ, so that γ = σ₁σ_p is right to 10⁻⁶.
+PROVED_CONDITION = 5e4
+# One pass of Cholesky-QR with the shift below is as good as reflections up to here.
+REFINED_CONDITION = 1e12
+# ‖r‖ may be wrong by this much of ‖T‖, and rss = ‖T‖² − … is not read off a difference smaller than that.
+RESIDUAL_ERROR, RESIDUAL_LEFT = 1e-10, 1e-4
+
+Blocks = Callable[[], Iterator[tuple[Any, ...]]]
+
+
+def factor_rows(blocks: Blocks, *, intercept: bool, route: str = "auto") -> tuple[Factor, Spectrum]:
+    """Factor rows that can be read again, `blocks()` giving `(H, T, sample_weight)`; one pass if that is enough.
+
+    1. The Gram matrix, if its own spectrum and residual prove γ right to 10⁻⁶ and the residual to 10⁻¹⁰·‖T‖.
+    2. Else a second pass over H·R₁⁻¹, R₁ from the first (Cholesky-QR with a shift), if then κ ≤ 10¹².
+    3. Else Householder reflections, block by block. Rows that make up a single block go there at once.
+    """
+    stream = blocks()
+    head = [block for _, block in zip(range(2), stream, strict=False)]
+    if route == "qr" or (route == "auto" and len(head) < 2):
+        return _by_reflections(chain(head, stream), intercept)
+    gram = Gram.of(chain(head, stream), intercept=intercept)
+    proved = gram.proved()
+    if proved is None and route == "gram":
+        raise ValueError(
+            "factor='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, for the "
+            "products HᵀH and HᵀT alone. Use factor='auto', which then reads the rows again."
+        )
+    return proved or gram.refined(blocks()) or _by_reflections(blocks(), intercept)
+
+
+def _by_reflections(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum]:
+    factor = Factor.fold(blocks, intercept=intercept)
+    return factor, factor.spectrum()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gram:
+    """AᵀA of A = √w·[1 | H − s | T − s], with the counts and the shift of a factor that has no R yet."""
+
+    matrix: Array
+    counts: Factor
+
+    @classmethod
+    def of(cls, blocks: Iterable[tuple[Any, ...]], *, intercept: bool) -> Gram:
+        """Accumulate row blocks, one product HᵀH each."""
+        counts, sums = None, None
+        # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
+        with np.errstate(invalid="ignore", over="ignore"):
+            for block in blocks:
+                rows = RowBlock.of(*block)
+                counts = (Factor.empty(rows, intercept) if counts is None else counts).counting(rows)
+                sums = _add(sums, *rows.parts(counts.shift, intercept))
+        if counts is None or sums is None:
+            raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
+        return cls(_assembled(*sums, first=int(intercept)), counts)
+
+    def proved(self) -> tuple[Factor, Spectrum] | None:
+        """The factor and the spectrum by Cholesky and eigenvalues, or None if squaring may have cost too much."""
+        if not self._representable:
+            return None
+        xp = array_namespace(self.matrix)
+        M, first = self.counts.n_features, int(self.counts.intercept)
+        G, of_mean = _centred(self.matrix, first)
+        lam, V = xp.linalg.eigh(G[:M, :M])
+        # Rounding is relative to what was summed, the part of the mean included.
+        scale = float(lam[-1]) + float(xp.sum(of_mean[:M]))
+        if not float(lam[0]) * PROVED_CONDITION**2 > scale:
+            return None
+        sigma, Vt = xp.flip(xp.sqrt(lam)), xp.flip(xp.matrix_transpose(V), axis=0)
+        UtT = xp.matmul(Vt, G[:M, M:]) / sigma[:, None]
+        explained, weights = (xp.sum(z * z, axis=0) for z in (UtT, UtT / sigma[:, None]))
+        total = xp.linalg.diagonal(G)[M:]
+        residual = total - explained
+        # An error E of HᵀH moves the rss by wᵀEw, w the unregularized weights.
+        error = EPS * (scale * weights + total + of_mean[M:])
+        certain = error <= 2.0 * RESIDUAL_ERROR * xp.sqrt(total * xp.abs(residual))
+        R = _root(self.matrix, self.counts.n_targets)
+        if R is None or not bool(xp.all(certain & (residual >= RESIDUAL_LEFT * total))):
+            return None
+        factor = replace(self.counts, R=R)
+        return factor, factor.with_svd(sigma, Vt, UtT, residual, discarded=sigma[:0])
+
+    def refined(self, blocks: Iterable[tuple[Any, ...]]) -> tuple[Factor, Spectrum] | None:
+        """R = R₂R₁ from one more pass, R₁ of this matrix and R₂ of the rows of A·R₁⁻¹; None beyond κ ≈ 10¹²."""
+        R1 = self._shifted_root() if self._representable else None
+        if R1 is None:
+            return None
+        xp = array_namespace(R1)
+        counts, G = self.counts, 0.0 * self.matrix
+        for block in blocks:
+            Y = times_inverse(RowBlock.of(*block).design(counts.shift, counts.intercept), R1)
+            G += xp.matmul(xp.matrix_transpose(Y), Y)
+        R2 = _root(G, counts.n_targets)
+        if R2 is None:
+            return None
+        factor = replace(counts, R=xp.matmul(R2, R1))
+        spectrum = factor.spectrum()
+        good = spectrum.rank == counts.n_features and float(spectrum.condition()) <= REFINED_CONDITION
+        return (factor, spectrum) if good else None
+
+    def _shifted_root(self) -> Array | None:
+        """Cholesky's R of the matrix scaled to ones on the diagonal and shifted by k·ε·trace, scaled back.
+
+        The shift keeps rounding from making the matrix indefinite, and A·R₁⁻¹ is still well enough conditioned
+        that its own Gram matrix loses nothing (Fukaya et al., 2020).
+        """
+        xp = array_namespace(self.matrix)
+        k = self.matrix.shape[0]
+        d = xp.sqrt(xp.linalg.diagonal(self.matrix))
+        d = xp.where(d > 0.0, d, xp.ones_like(d))  # a target that is zero
+        eye = xp.eye(k, dtype=xp.float64, device=device_of(d))
+        R = cholesky(self.matrix / d / d[:, None] + k * EPS * k * eye)
+        return None if R is None else R * d
+
+    @property
+    def _representable(self) -> bool:
+        """Whether no square over- or underflowed, and no feature is zero."""
+        xp = array_namespace(self.matrix)
+        squares = xp.linalg.diagonal(self.matrix)
+        features = squares[: squares.shape[0] - self.counts.n_targets]
+        finite = bool(xp.all(xp.isfinite(self.matrix))) and bool(xp.all(squares < 1.0 / SMALLEST**2))
+        return finite and bool(xp.all(features > SMALLEST**2))
+
+
+def _add(sums: tuple[Array, Array, Array] | None, H: Array, beside: Array) -> tuple[Array, Array, Array]:
+    """HᵀH, Hᵀ[1 | T] and [1 | T]ᵀ[1 | T], added to what is there in place."""
+    xp = array_namespace(H)
+    products = tuple(xp.matmul(xp.matrix_transpose(a), b) for a, b in ((H, H), (H, beside), (beside, beside)))
+    if sums is None:
+        return products
+    for total, product in zip(sums, products, strict=True):
+        total += product
+    return sums
+
+
+def _assembled(HH: Array, Hb: Array, bb: Array, *, first: int) -> Array:
+    """The products in the order of [1 | H | T]."""
+    xp = array_namespace(HH)
+    bH = xp.matrix_transpose(Hb)
+    upper = xp.concat([bb[:first, :first], bH[:first, :], bb[:first, first:]], axis=1)
+    middle = xp.concat([Hb[:, :first], HH, Hb[:, first:]], axis=1)
+    lower = xp.concat([bb[first:, :first], bH[first:, :], bb[first:, first:]], axis=1)
+    return xp.concat([upper, middle, lower])
+
+
+def _centred(G: Array, first: int) -> tuple[Array, Array]:
+    """The Gram matrix about the mean, and the diagonal of what was taken away."""
+    if not first:
+        return G, 0.0 * G[0, :]
+    away = G[0, 1:] / G[0, 0] ** 0.5
+    return G[1:, 1:] - away * away[:, None], away * away
+
+
+def _root(G: Array, n_targets: int) -> Array | None:
+    """An upper R with RᵀR = G: Cholesky for the features, a clipped square root for what is left of the targets.
+
+    Targets may depend on each other (class codes sum to a constant), and then that rest is singular.
+    """
+    xp = array_namespace(G)
+    k = G.shape[0] - n_targets
+    R = cholesky(G[:k, :k])
+    if R is None:
+        return None
+    Zt = times_inverse(G[k:, :k], R)
+    lam, Q = xp.linalg.eigh(G[k:, k:] - xp.matmul(Zt, xp.matrix_transpose(Zt)))
+    root = xp.sqrt(xp.maximum(lam, xp.zeros_like(lam)))[:, None] * xp.matrix_transpose(Q)
+    below = xp.zeros((n_targets, k), dtype=G.dtype, device=device_of(G))
+    return xp.concat([xp.concat([R, xp.matrix_transpose(Zt)], axis=1), xp.concat([below, triangle(root)], axis=1)])
