@@ -1,0 +1,136 @@
+"""A network as ONNX nodes. All arithmetic is in double, whatever goes in and out.
+
+The output weights of an ill-conditioned network are large and cancel: in single precision the result would be off by
+more than 1e-4 of the target's spread, however carefully the constants are rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ocrep.hidden_map import ACTIVATIONS, Activation, HiddenMap
+from ocrep.literature.units import MixedMap
+from ocrep.onnx.network import Network, OnnxExportError
+
+
+class Graph:
+    """Adds nodes and constants to the graph that skl2onnx is building; values are known by their names."""
+
+    def __init__(self, scope: Any, container: Any) -> None:
+        from onnx import TensorProto, helper
+
+        self.types = TensorProto
+        self._helper = helper
+        self._scope = scope
+        self._container = container
+
+    def __call__(self, kind: str, *inputs: str, to_name: str | None = None, **attributes: Any) -> str:
+        """Add a node, and give the name of its result."""
+        name = to_name or self._scope.get_unique_variable_name(kind.lower())
+        node = self._scope.get_unique_operator_name(kind)
+        self._container.add_node(kind, list(inputs), [name], name=node, **attributes)
+        return name
+
+    def constant(self, value: Any) -> str:
+        """Add an array, and give its name."""
+        array = np.asarray(value)
+        name = self._scope.get_unique_variable_name("constant")
+        kind = self.types.STRING if array.dtype == object else self._helper.np_dtype_to_tensor_dtype(array.dtype)
+        flat = [text.encode() for text in array] if array.dtype == object else array.ravel()
+        self._container.add_initializer(name, kind, array.shape, flat)
+        return name
+
+    def squeezed(self, name: str, *, to_name: str | None = None) -> str:
+        """One column as a vector."""
+        return self("Squeeze", name, self.constant(np.array([1])), to_name=to_name)
+
+    def double(self, name: str) -> str:
+        """As double."""
+        return self("Cast", name, to=self.types.DOUBLE)
+
+
+def features(graph: Graph, hidden: HiddenMap | MixedMap | None, X: str) -> str:
+    """The network's features for inputs X."""
+    if hidden is None:
+        return X
+    if isinstance(hidden, MixedMap):
+        linear = graph("Gather", _scaled(graph, hidden.maps[0], X), graph.constant(hidden.inputs), axis=1)
+        return graph("Concat", linear, *(features(graph, part, X) for part in hidden.maps), axis=1)
+    scaled = _scaled(graph, hidden, X)
+    units = _units(graph, hidden, scaled)
+    return graph("Concat", scaled, units, axis=1) if hidden.direct_link else units
+
+
+def outputs(graph: Graph, network: Network, X: str) -> str:
+    """HW + b, (n_samples, n_targets); calibrated, the logits; for a layer alone, H."""
+    H = features(graph, network.hidden, X)
+    for stage in network.stages:
+        H = graph("Add", graph("MatMul", H, graph.constant(stage.weights)), graph.constant(stage.intercept))
+    return H
+
+
+def label(graph: Graph, labels: np.ndarray, scores: str, *, to_name: str) -> None:
+    """The label of the largest score, the first of equals; with one score, the second label if it is > 0."""
+    if len(labels) == 2:
+        positive = graph("Greater", graph.squeezed(scores), graph.constant(np.zeros(1)))
+        index = graph("Cast", positive, to=graph.types.INT64)
+    else:
+        index = graph("ArgMax", scores, axis=1, keepdims=0)
+    graph("Gather", graph.constant(labels), index, axis=0, to_name=to_name)
+
+
+def probabilities(graph: Graph, logits: str, n_classes: int) -> str:
+    """(n_samples, n_classes), from one logit per class, or one in all for two classes."""
+    if n_classes == 2:
+        none = graph("Mul", logits, graph.constant(np.zeros(1)))
+        logits = graph("Concat", none, logits, axis=1)
+    return graph("Softmax", logits, axis=1)
+
+
+def _scaled(graph: Graph, hidden: HiddenMap, X: str) -> str:
+    centred = graph("Sub", X, graph.constant(hidden.center))
+    return graph("Mul", centred, graph.constant(hidden.scale))
+
+
+def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
+    activate = _ACTIVATIONS[_name_of(hidden.activation)]
+    Z = graph("MatMul", X, graph.constant(hidden.weights))
+    if hidden.activation.radial:
+        return activate(graph, _minus_distances(graph, hidden, X, Z))
+    return activate(graph, graph("Add", Z, graph.constant(hidden.biases)))
+
+
+def _minus_distances(graph: Graph, hidden: HiddenMap, X: str, products: str) -> str:
+    """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖², which rounding must not make negative."""
+    squares = graph("ReduceSum", graph("Mul", X, X), graph.constant(np.array([1])), keepdims=1)
+    distances = graph("Sub", squares, graph("Mul", products, graph.constant(np.full(1, 2.0))))
+    distances = graph("Add", distances, graph.constant((hidden.weights**2).sum(axis=0)))
+    return graph("Mul", graph("Relu", distances), graph.constant(-np.abs(hidden.biases)))
+
+
+def _name_of(activation: Activation) -> str:
+    for name, known in ACTIVATIONS.items():
+        if known == activation:
+            return name
+    raise OnnxExportError(
+        f"The activation {activation.function!r} is a function of your own, which a graph cannot hold: "
+        f"use one of the named activations, {', '.join(sorted(ACTIVATIONS))}."
+    )
+
+
+def _hardlimit(graph: Graph, Z: str) -> str:
+    return graph.double(graph("GreaterOrEqual", Z, graph.constant(np.zeros(1))))
+
+
+_ACTIVATIONS: dict[str, Callable[[Graph, str], str]] = {
+    "sigmoid": lambda graph, Z: graph("Sigmoid", Z),
+    "tanh": lambda graph, Z: graph("Tanh", Z),
+    "relu": lambda graph, Z: graph("Relu", Z),
+    "sin": lambda graph, Z: graph("Sin", Z),
+    "gaussian": lambda graph, Z: graph("Exp", Z),
+    "hardlimit": _hardlimit,
+    "identity": lambda graph, Z: Z,
+}
