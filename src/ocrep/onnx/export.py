@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.utils.validation import check_is_fitted
 
@@ -63,7 +64,6 @@ def save_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32
 
 def _double_graph(skl2onnx: Any, model: Any, inputs: list[Input]) -> Any:
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
-    from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 
     types = [(one.name, (StringTensorType if one.text else DoubleTensorType)([None, one.width])) for one in inputs]
     try:
@@ -76,11 +76,13 @@ def _double_graph(skl2onnx: Any, model: Any, inputs: list[Input]) -> Any:
             custom_conversion_functions={SimpleImputer: convert_imputer},
             custom_shape_calculators={SimpleImputer: set_imputer_shape},
         )
-    except (MissingConverter, MissingShapeCalculator) as error:
-        reason = str(error).split(".\n")[0].strip().splitlines()[0]
-        raise OnnxExportError(f"A step of the model has no ONNX form: {reason}") from error
-    except (RuntimeError, NotImplementedError, TypeError, AssertionError) as error:
-        raise OnnxExportError(f"skl2onnx cannot write this {type(model).__name__}: {error}") from error
+    except (OnnxExportError, NotFittedError):
+        raise
+    except Exception as error:  # skl2onnx raises whatever its converters stumble over
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise OnnxExportError(
+            f"skl2onnx cannot write a step of this {type(model).__name__}, for it says: {reason}"
+        ) from error
 
 
 def _prepare_ends(graph: Any, inputs: list[Input], single: bool) -> None:

@@ -30,9 +30,11 @@ def inputs_of(model: Any, example: Any = None) -> list[Input]:
     if sparse.issparse(example):
         raise OnnxExportError("A graph takes dense arrays, and the example is sparse: give example.toarray().")
     first = _first_step(model)
-    names = getattr(first, "feature_names_in_", None)
+    if not hasattr(first, "n_features_in_"):
+        raise OnnxExportError(f"A graph takes columns of numbers or text, and the model begins with {first!r}.")
     if not isinstance(first, ColumnTransformer):
-        return [Input("X", model.n_features_in_)]
+        return [Input("X", first.n_features_in_)]
+    names = getattr(first, "feature_names_in_", None)
     text = _text_columns(first) if example is None else _text_in(example, first.n_features_in_)
     if names is not None:
         return [Input(str(name), 1, place in text) for place, name in enumerate(names)]
@@ -46,7 +48,7 @@ def inputs_of(model: Any, example: Any = None) -> list[Input]:
 
 def _first_step(model: Any) -> Any:
     while isinstance(model, Pipeline):
-        model = next(step for _, step in model.steps if step not in (None, "passthrough"))
+        model = model.steps[0][1]
     return model
 
 

@@ -99,12 +99,9 @@ def _trained(model: Any, hidden: HiddenMap | MixedMap | None) -> Network:
 
 def _plain_labels(classes: np.ndarray) -> np.ndarray:
     """Labels in one of the two kinds that a graph can give."""
-    if all(isinstance(label, str) for label in classes.tolist()):
+    labels = classes.tolist()
+    if all(isinstance(label, str) for label in labels):
         return classes.astype(object)
-    try:
-        whole = classes.astype(np.int64)
-    except (TypeError, ValueError, OverflowError):
-        whole = None
-    if whole is None or not (whole == classes).all():
-        raise OnnxExportError(f"A graph gives labels as text or whole numbers, and these are {classes.tolist()}.")
-    return whole
+    if all(isinstance(label, int | float) and label == int(label) for label in labels):
+        return classes.astype(np.int64)
+    raise OnnxExportError(f"A graph gives labels as text or whole numbers, and these are {labels}.")
