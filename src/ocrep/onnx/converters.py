@@ -47,14 +47,13 @@ def parser(number: type | None = None) -> Callable[..., Any]:
         operator = scope.declare_local_operator(f"Ocrep{type(model).__name__}", model)
         operator.inputs = inputs
         numbers = number or type(guess_tensor_type(inputs[0].type))
-        results: list[tuple[str, Any]] = [("variable", numbers)]
-        if network.labels is not None:
-            text = network.labels.dtype == object
-            results = [("label", StringTensorType if text else Int64TensorType), ("scores", numbers)]
-            if network.calibrated:
-                results.insert(1, ("probabilities", numbers))
-        for name, kind in results:
-            operator.outputs.append(scope.declare_local_variable(name, kind()))
+        text = network.labels is not None and network.labels.dtype == object
+        taken = {variable.raw_name for variable in scope.input_variables}
+        for name in network.results:
+            kind = numbers if name != "label" else StringTensorType if text else Int64TensorType
+            # A column may have the same name, and then skl2onnx would make an invalid graph.
+            unique = f"output_{name}" if name in taken else name
+            operator.outputs.append(scope.declare_local_variable(unique, kind()))
         return operator.outputs
 
     return parse
@@ -68,15 +67,15 @@ def set_shapes(operator: Any) -> None:
     if network.labels is not None:
         scores = [rows] if network.width == 1 else [rows, network.width]
         shapes = {"label": [rows], "scores": scores, "probabilities": [rows, len(network.labels)]}
-    for result in operator.outputs:
-        result.type.shape = shapes[result.raw_name]
+    for name, result in zip(network.results, operator.outputs, strict=True):
+        result.type.shape = shapes[name]
 
 
 def convert(scope: Any, operator: Any, container: Any) -> None:
     """Turn a fitted estimator into nodes: in double inside, cast to what the results are declared as."""
     network = network_of(operator.raw_operator)
     graph = Graph(scope, container)
-    results = {result.raw_name: result for result in operator.outputs}
+    results = dict(zip(network.results, operator.outputs, strict=True))
     inputs = [graph.double(variable.full_name) for variable in operator.inputs]
     Z = outputs(graph, network, graph("Concat", *inputs, axis=1) if len(inputs) > 1 else inputs[0])
 

@@ -90,24 +90,40 @@ def _prepare_ends(graph: Any, inputs: list[Input], single: bool) -> None:
     from onnx import TensorProto, helper
 
     read = {name for node in graph.node for name in node.input}
+    first, last = [], []
     for value, wanted in zip(list(graph.input), inputs, strict=True):
         if value.name not in read:
             graph.input.remove(value)
             continue
         inner, value.name = value.name, wanted.name
-        number = value.type.tensor_type
-        if single and number.elem_type == TensorProto.DOUBLE:
-            number.elem_type = TensorProto.FLOAT
-            _rename(graph, inner, f"{inner}_double")
-            graph.node.insert(0, helper.make_node("Cast", [wanted.name], [f"{inner}_double"], to=TensorProto.DOUBLE))
+        if single and _make_single(value):
+            first.append(helper.make_node("Cast", [wanted.name], [_as_double(inner)], to=TensorProto.DOUBLE))
+            _rename(graph, inner, _as_double(inner))
         else:
             _rename(graph, inner, wanted.name)
     for value in graph.output:
-        number = value.type.tensor_type
-        if single and number.elem_type == TensorProto.DOUBLE:
-            number.elem_type = TensorProto.FLOAT
-            _rename(graph, value.name, f"{value.name}_double")
-            graph.node.append(helper.make_node("Cast", [f"{value.name}_double"], [value.name], to=TensorProto.FLOAT))
+        if single and _make_single(value):
+            _rename(graph, value.name, _as_double(value.name))
+            last.append(helper.make_node("Cast", [_as_double(value.name)], [value.name], to=TensorProto.FLOAT))
+    nodes = [*first, *graph.node, *last]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _make_single(value: Any) -> bool:
+    """Declare an input or output as single precision, if it is double now."""
+    from onnx import TensorProto
+
+    number = value.type.tensor_type
+    if number.elem_type != TensorProto.DOUBLE:
+        return False
+    number.elem_type = TensorProto.FLOAT
+    return True
+
+
+def _as_double(name: str) -> str:
+    # skl2onnx uses no colons, so that this is no other value's name.
+    return f"{name}:double"
 
 
 def _rename(graph: Any, old: str, new: str) -> None:

@@ -46,6 +46,13 @@ class Network:
         return len(self.stages) == 2
 
     @property
+    def results(self) -> tuple[str, ...]:
+        """What a graph gives, by name."""
+        if self.labels is None:
+            return ("variable",)
+        return ("label", "probabilities", "scores") if self.calibrated else ("label", "scores")
+
+    @property
     def width(self) -> int | None:
         """Columns of the result; None for a layer alone, whose inputs may be part of it."""
         return self.stages[-1].weights.shape[1] if self.stages else None
