@@ -1,0 +1,18 @@
+"""The program `ocrep`: its entry point, which needs nothing but Python until it knows that the rest is there."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the program with the arguments of this process, and exit with its code."""
+    try:
+        import rich
+        import typer
+    except ImportError:
+        sys.exit('ocrep: the command line needs more libraries: pip install "ocrep[cli]"')
+    del rich, typer
+    from ocrep.cli.running import run
+
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,213 @@
+"""The commands on models: fit, predict, inspect, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ocrep.cli import options
+from ocrep.cli.options import AsJson, Data, DropMissingTarget, Gamma, Ignore, Model, NHidden, Seed, Target, Task, Test
+from ocrep.cli.printing import print_json, print_lines, print_pairs, progress_bar
+from ocrep.cli.wording import about_problem, counted, score_pairs
+
+if TYPE_CHECKING:
+    from ocrep.table_model import Problem, Trained
+
+
+def fit(
+    data: Data,
+    target: Target,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="The model file to write (.skops).")],
+    n_hidden: NHidden = "300",
+    gamma: Gamma = "ocrep",
+    task: Task = options.TaskName.auto,
+    test: Test = 0.3,
+    seed: Seed = 0,
+    drop_missing_target: DropMissingTarget = False,
+    ignore: Ignore = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COLUMN", help="No input, but kept beside predictions; may be repeated."),
+    ] = None,
+    intercept: Annotated[bool, typer.Option("--intercept", help="Give the output a constant of its own.")] = False,
+    calibrate: Annotated[bool, typer.Option("--calibrate", help="Learn probabilities too (classification).")] = False,
+    refit: Annotated[
+        bool,
+        typer.Option("--refit/--no-refit", help="Train the saved model on all rows, or on the training part only."),
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Train a network on a file of rows, say how good it is on held-out rows, and save it."""
+    chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
+    options.share_of(test, zero=True)
+    from ocrep.persistence import save_model
+    from ocrep.table_model import Settings, UsageError, read_problem, train
+    from ocrep.tables import check_output, writing
+
+    check_output(out)
+    if out.exists() and data.exists() and out.samefile(data):
+        raise UsageError(f"{out} is the data itself: give the model a name of its own.")
+    with progress_bar() as progress:
+        problem = read_problem(
+            data, target, task=task.value, ignore=ignore or [], ids=ids or [], drop_missing_target=drop_missing_target
+        )
+        if calibrate and problem.task != "classification":
+            raise UsageError("--calibrate is for classification, and this is a regression.")
+        settings = Settings(intercept=intercept, calibrate=calibrate, seed=seed, **chosen)
+        trained = train(problem, settings, test=test, refit=refit, progress=progress)
+        with writing(out):
+            save_model(trained.model, out)
+    if as_json:
+        print_json(_fit_result(problem, trained, gamma, out))
+    else:
+        _print_fit(data, problem, trained, gamma, out)
+
+
+def _fit_result(problem: Problem, trained: Trained, gamma: str, out: Path) -> dict[str, Any]:
+    network = trained.model[-1]
+    return {
+        "model": str(out),
+        "task": problem.task,
+        "task_reason": problem.task_reason or None,
+        "target": problem.target,
+        "inputs": problem.kinds,
+        "left_out": problem.left_out,
+        "rows_dropped": problem.n_dropped,
+        "n_train": trained.n_train,
+        "n_test": trained.n_test,
+        "scores": trained.scores,
+        "trained_on_all_rows": trained.refitted or not trained.n_test,
+        "rule": gamma,
+        "gamma": float(network.gamma_),
+        "n_hidden": int(network.n_hidden_),
+        "rank": int(network.rank_),
+        "condition_number": network.condition_number_,
+        "regularized_condition_number": network.regularized_condition_number_,
+        "seconds": trained.seconds,
+    }
+
+
+def _print_fit(data: Path, problem: Problem, trained: Trained, gamma: str, out: Path) -> None:
+    network = trained.model[-1]
+    print_lines(*about_problem(data, problem), "")
+    print_pairs(
+        [
+            *score_pairs(trained.scores, trained.n_test),
+            ("γ", f"{network.gamma_:.3g} ({gamma})" if network.gamma_ else "0 (not regularized)"),
+            (
+                "condition number",
+                f"{network.condition_number_:.2g} before, {network.regularized_condition_number_:.2g} with γ",
+            ),
+            ("rank", f"{network.rank_} of {counted(network.n_hidden_, 'hidden unit')}"),
+            ("time to train", f"{trained.seconds:.2f} s"),
+        ]
+    )
+    n_rows = len(problem.y) if trained.refitted or not trained.n_test else trained.n_train
+    print_lines("", f"{out} holds the model, trained on {'all ' if n_rows == len(problem.y) else ''}{n_rows:,} rows.")
+
+
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="CSV, TSV (.gz), Parquet or Feather; - prints CSV.")
+    ] = "-",
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="COLUMN", help="A column to keep; may be repeated. Otherwise the model's ids."),
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    std: Annotated[bool, typer.Option("--std", help="Add the standard deviation of each prediction.")] = False,
+    allow_unseen: Annotated[
+        bool, typer.Option("--allow-unseen", help="Count texts that training has not seen as none of the known ones.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the rows of a file; any number of them, in constant memory."""
+    if as_json and out == "-":
+        raise typer.BadParameter("the result goes to standard output already: give --out a file.", param_hint="--json")
+    from ocrep.table_model import predict_file
+    from ocrep.tables import check_output
+
+    check_output(out, table=True)
+    fitted = _load(model)
+    with progress_bar() as progress:
+        n_rows = predict_file(
+            fitted, data, out, ids=ids, proba=proba, std=std, allow_unseen=allow_unseen, progress=progress
+        )
+    if as_json:
+        print_json({"predictions": out, "rows": n_rows})
+    elif out != "-":
+        print_lines(f"{out} holds the predictions of {counted(n_rows, 'row')}.")
+
+
+def inspect(model: Model, as_json: AsJson = False) -> None:
+    """Say what a model file holds."""
+    from dataclasses import asdict
+
+    from ocrep.table_model import describe
+
+    fitted = _load(model)
+    from ocrep.persistence import model_info
+
+    info, about = model_info(model), describe(fitted)
+    network = fitted[-1] if hasattr(fitted, "steps") else fitted
+    numbers = {
+        "rule": str(network.get_params().get("gamma")),
+        "gamma": getattr(network, "gamma_", None),
+        "n_hidden": getattr(network, "n_hidden_", None),
+        "rank": getattr(network, "rank_", None),
+        "condition_number": getattr(network, "condition_number_", None),
+        "regularized_condition_number": getattr(network, "regularized_condition_number_", None),
+    }
+    if as_json:
+        print_json({"file": asdict(info), "table": None if about is None else asdict(about), "network": numbers})
+        return
+    pairs = [("file", f"{info.type_name}, written {info.created}")]
+    pairs += [("versions", f"ocrep {info.ocrep_version}, scikit-learn {info.sklearn_version}")]
+    pairs += [("network", type(network).__name__)]
+    if about is not None:
+        by_kind = [f"{name} ({kind})" for name, kind in about.kinds.items()]
+        pairs += [("predicts", f"{about.target} ({about.task})"), ("inputs", ", ".join(by_kind))]
+        pairs += [("ids", ", ".join(about.ids))] if about.ids else []
+        pairs += score_pairs(about.scores, None)
+    pairs += [
+        (name.replace("_", " "), f"{value:.3g}" if isinstance(value, float) else str(value))
+        for name, value in numbers.items()
+        if value is not None
+    ]
+    print_pairs(pairs)
+
+
+def export(
+    model: Model,
+    out: Annotated[Path, typer.Argument(metavar="ONNX", help="The ONNX file to write.")],
+    double: Annotated[bool, typer.Option("--double", help="Compute in float64 instead of float32.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a model as an ONNX graph, which runs without Python."""
+    from ocrep.tables import check_output, writing
+
+    check_output(out)
+    fitted = _load(model)
+    from ocrep.onnx import save_onnx
+    from ocrep.table_model import example_rows
+
+    dtype = "float64" if double else "float32"
+    with writing(out):
+        save_onnx(fitted, out, dtype=dtype, example=example_rows(fitted))
+    if as_json:
+        print_json({"onnx": str(out), "dtype": dtype, "bytes": out.stat().st_size})
+    else:
+        print_lines(f"{out} holds the model as an ONNX graph in {dtype}.")
+
+
+def _load(path: Path) -> Any:
+    from ocrep.persistence import ModelFileError, load_model
+
+    try:
+        return load_model(path)
+    except OSError as error:
+        raise ModelFileError(str(error) if error.strerror is None else f"{path}: {error.strerror}.") from error

@@ -1,0 +1,86 @@
+"""What the program shows: small tables on standard output, or one JSON object; progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+PIPED_WIDTH = 120
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """One object, strict JSON: what is not finite becomes null."""
+    print(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False))
+
+
+def print_lines(*lines: str) -> None:
+    """Sentences, wrapped to the terminal."""
+    console = _console()
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=not sys.stdout.isatty())
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, padding=(0, 3, 0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(_plain(name), _plain(value))
+    _console().print(table)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
+    """A table with a header; the columns in `left` are texts, the others numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for number, name in enumerate(header):
+        table.add_column(name, justify="left" if number in left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(_plain, row))
+    _console().print(table)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar on standard error that goes when the work is done; nothing at all where no one looks."""
+    if not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task("Reading", total=None)
+        yield lambda stage, done, total: bars.update(bar, description=stage, completed=done, total=total)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+
+
+def _plain(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,44 @@
+"""Sentences and numbers as the program words them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ocrep.table_model import Problem
+
+
+def counted(number: int, thing: str) -> str:
+    """A number with its thing, in the plural where it belongs."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def about_problem(data: Path, problem: Problem) -> list[str]:
+    """What was read, what it was taken for, and what was left out."""
+    kinds = list(problem.kinds.values())
+    parts = [counted(kinds.count(kind), kind) for kind in ("number", "text", "boolean") if kind in kinds]
+    lines = [f"{data.name}: {counted(len(problem.y), 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
+    because = f", because {problem.task_reason} (--task changes it)" if problem.task_reason else ""
+    lines += [f"Target {problem.target}: {problem.task}{because}."]
+    if problem.left_out:
+        lines += [f"No inputs: {', '.join(f'{name} ({why})' for name, why in problem.left_out.items())}."]
+    if problem.n_dropped:
+        lines += [f"Left out: {counted(problem.n_dropped, 'row')} without a target."]
+    return lines
+
+
+def score_pairs(scores: dict[str, float], n_test: int | None) -> list[tuple[str, str]]:
+    """The held-out error beside what knowing only the targets would give."""
+    where = "error on held-out rows" if n_test is None else f"error on {counted(n_test, 'held-out row')}"
+    if not scores:
+        return [(where, "not measured")] if n_test is None else []
+    if "rmse" in scores:
+        return [
+            (where, f"RMSE {scores['rmse']:.4g}, R² {scores['r2']:.3f}"),
+            ("always the mean", f"RMSE {scores['baseline_rmse']:.4g}"),
+        ]
+    return [
+        (where, f"{100 * scores['error']:.1f} % misclassified"),
+        ("always the top class", f"{100 * scores['baseline_error']:.1f} % misclassified"),
+    ]
