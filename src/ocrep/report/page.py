@@ -11,7 +11,7 @@ from ocrep import __version__
 from ocrep.atomic import replacing
 from ocrep.report.diagnosis import Diagnosis, finite
 from ocrep.report.verdict import RuleLine
-from ocrep.report.wording import readable
+from ocrep.report.wording import percent, readable
 
 MAIN_RULES = ("ocrep", "ocrep_cv", "kfold", "gcv", "loo", "none")
 """The rules with a button and a symbol of their own; the others share one, and have their line in the table."""
@@ -73,7 +73,8 @@ def _view(d: Diagnosis) -> dict[str, Any]:
     words = {name: [_words(d, name, value) for value in values] for name, values in curves.items()}
     main = _main_rules(d)
     keys = ("rule", "gamma", "index", "cv_error")
-    rules = [{key: getattr(line, key) for key in keys} | {"main": line in main} for line in d.rules]
+    lines = [*main, *(line for line in d.rules if line not in main)]
+    rules = [{key: getattr(line, key) for key in keys} | {"main": line in main} for line in lines]
     spectrum = {name: getattr(d, name) for name in ("singular_values", "rank", "floor", "tolerance")}
     start = next((line.index for line in d.rules if line.rule == d.verdict.recommended), 0)
     view = {"curves": curves, "words": words, "rules": rules, "start": start, "percent": d.task == "classification"}
@@ -91,11 +92,9 @@ def _cell(d: Diagnosis, line: RuleLine, column: str) -> dict[str, Any]:
     return {"value": finite(value), "text": _words(d, column, value)}
 
 
-def _words(d: Diagnosis, name: str, value: float | None) -> str:
-    if value is None:
-        return "–"
+def _words(d: Diagnosis, name: str, value: float) -> str:
     if name.endswith("_error") and d.task == "classification" and value == value:
-        return f"{100.0 * value:.1f} %"
+        return percent(value)
     return readable(value, 4 if name.endswith("_error") else 3)
 
 
@@ -108,7 +107,7 @@ def _captions(d: Diagnosis) -> dict[str, str]:
         least, gamma = min(known)
         errors += f"The cross-validation error is least, {_words(d, 'cv_error', least)}, at γ = {readable(gamma)}. "
     errors += f"The choices of {len(d.rules)} rules are marked on the cross-validation curve."
-    condition = f"The condition number μ(H^reg) against γ. Without regularization it is {readable(d.condition_number)}"
+    condition = f"The condition number μ(Hʳᵉᵍ) against γ. Without regularization it is {readable(d.condition_number)}"
     if ocrep is not None:
         condition += f"; OCReP brings it to {readable(ocrep.condition)} at γ = {readable(ocrep.gamma)}"
     sigma = d.singular_values

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ocrep.report.wording import readable
+from ocrep.report.wording import percent, readable
 
 ILL_CONDITIONED = 1e4
 LEAST_EXCESS, MOST_EXCESS = 0.01, 0.05
@@ -183,7 +183,7 @@ def _need(facts: Facts) -> Finding:
         detail = f"{compared}, as good as the best, {_error(facts, facts.best_cv_error)}."
         return Finding("need", "not_needed", "good", question, "Not for the error.", detail)
     detail = f"{compared}; the best γ has {_error(facts, facts.best_cv_error)}."
-    return Finding("need", "needed", "note", question, f"Yes: {_excess(facts, line)} without.", detail)
+    return Finding("need", "needed", "note", question, f"Yes: without it {_excess(facts, line)}.", detail)
 
 
 def _information(facts: Facts, line: RuleLine | None) -> Finding:
@@ -213,8 +213,8 @@ def _excess(facts: Facts, line: RuleLine) -> str:
     if best <= 0.0 or line.cv_error >= 2.0 * best:
         times = math.inf if best <= 0.0 else line.cv_error / best
         return f"the error is {readable(times)} times the best"
-    return f"the error is {100.0 * (line.cv_error / best - 1.0):.0f} % above the best"
+    return f"the error is {100.0 * (line.cv_error / best - 1.0):.0f}\u00a0% above the best"
 
 
 def _error(facts: Facts, value: float) -> str:
-    return f"{100.0 * value:.1f} %" if facts.labels else readable(value)
+    return percent(value) if facts.labels else readable(value)

@@ -8,7 +8,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def readable(value: float, digits: int = 3) -> str:
-    """Three digits: 0.0123, 45.6, 1,230 and, where that would be long, 1.2 × 10⁻⁵."""
+    """Three digits: 0.0123, 45.6, 1,230 and, where that would be long, 1.23 × 10⁻⁵; it does not break over lines."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
     if value == 0.0:
@@ -17,5 +17,10 @@ def readable(value: float, digits: int = 3) -> str:
     exponent = math.floor(math.log10(abs(rounded)))
     if not -3 <= exponent < 5:
         mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
-        return f"{mantissa} × 10{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", "−")
+        return f"{mantissa}\u00a0×\u00a010{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", "−")
     return f"{rounded:,.{max(0, digits - 1 - exponent)}f}".replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share in per cent: 12.3 %."""
+    return f"{100.0 * share:.1f}\u00a0%"

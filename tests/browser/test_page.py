@@ -1,0 +1,242 @@
+"""The report in a browser: silent, moved by one slider, sortable, usable by keyboard and on a phone."""
+
+import math
+import re
+
+import pytest
+from chromium import CHROMIUM, FLAGS, HOSTILE
+from playwright.sync_api import expect
+
+FIGURES = ["errors", "condition", "spectrum", "gain"]
+ALL = ["regression", "classification", "hostile", "single row", "zeros"]
+
+
+def traces(page):
+    """What each figure draws, by name."""
+    return page.evaluate(
+        """names => Object.fromEntries(names.map(name => [name, document.getElementById(`figure-${name}`).data
+            .map(trace => ({name: trace.name, x: Array.from(trace.x), y: Array.from(trace.y)}))]))""",
+        FIGURES,
+    )
+
+
+def by_name(page, figure, name):
+    return next(trace for trace in traces(page)[figure] if trace["name"] == name)
+
+
+def view(page):
+    return page.evaluate("JSON.parse(document.getElementById('view').textContent)")
+
+
+def move(page, key, times=1):
+    """Move the slider by keyboard, and wait until the page has followed."""
+    page.focus("#gamma")
+    for _ in range(times):
+        page.keyboard.press(key)
+    settle(page)
+
+
+def settle(page):
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def column(page, key):
+    return page.evaluate(
+        """key => {
+            const headers = [...document.querySelectorAll('#rules thead th')];
+            const at = headers.findIndex(header => header.dataset.key === key);
+            return [...document.querySelectorAll('#rules tbody tr')].map(row => row.children[at].dataset.value);
+        }""",
+        key,
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_page_loads_without_a_word_and_without_the_network(open_report, name):
+    page = open_report(name)
+    assert page.locator(".js-plotly-plot").count() == 4
+    move(page, "Home")
+    move(page, "End")
+
+
+@pytest.mark.parametrize("name", ["regression", "classification"])
+def test_one_slider_moves_all_figures(open_report, name):
+    page = open_report(name)
+    before = traces(page)
+    move(page, "ArrowRight", 12)
+    after = traces(page)
+    for figure in FIGURES:
+        assert before[figure] != after[figure], figure
+    data = view(page)
+    at = int(page.input_value("#gamma"))
+    gamma = data["curves"]["gammas"][at]
+    assert at == data["start"] + 12
+    for figure in ("errors", "condition"):
+        assert by_name(page, figure, "γ")["x"] == [gamma, gamma]
+    assert by_name(page, "condition", "μ at γ")["y"] == [data["curves"]["condition"][at]]
+    assert by_name(page, "spectrum", "√γ")["y"] == pytest.approx([math.sqrt(gamma)] * 2)
+    kept = by_name(page, "spectrum", "kept (σ ≥ √γ)")["y"]
+    assert kept == [s for s in data["singular_values"] if s >= math.sqrt(gamma)]
+    points = by_name(page, "gain", "the singular values of H")
+    assert points["y"] == pytest.approx([s / (s * s + gamma) for s in points["x"]])
+    curve = by_name(page, "gain", "D(σ) = σ/(σ² + γ)")
+    assert curve["y"] == pytest.approx([s / (s * s + gamma) for s in curve["x"]])
+
+
+def test_arrow_keys_move_the_slider_and_say_where_it_is(open_report):
+    page = open_report("regression")
+    start = int(page.input_value("#gamma"))
+    words = page.inner_text("#gamma-words")
+    move(page, "ArrowRight")
+    assert int(page.input_value("#gamma")) == start + 1
+    assert page.inner_text("#gamma-words") != words
+    move(page, "ArrowLeft")
+    assert page.inner_text("#gamma-words") == words
+    move(page, "Home")
+    assert page.inner_text("#gamma-words").startswith("γ = 0 (none")
+    assert page.get_attribute("#gamma", "aria-valuetext").startswith("γ = 0 (none")
+    assert page.locator("label[for=gamma]").inner_text() == "Regularization γ"
+    assert by_name(page, "spectrum", "√γ")["y"] == [None, None]
+
+
+def test_the_slider_moves_by_pointer_too(open_report):
+    page = open_report("regression")
+    page.locator("#gamma").scroll_into_view_if_needed()
+    box = page.locator("#gamma").bounding_box()
+    page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
+    settle(page)
+    assert int(page.input_value("#gamma")) > 0.8 * int(page.get_attribute("#gamma", "max"))
+
+
+def test_every_rule_can_be_visited_and_shows_its_own_numbers(open_report):
+    page = open_report("regression")
+    buttons = page.locator("#rules .go")
+    assert buttons.count() > 20
+    for k in range(0, buttons.count(), 5):
+        button = buttons.nth(k)
+        button.click()
+        settle(page)
+        row = page.locator("#rules tbody tr").nth(k)
+        told = {key: page.inner_text(f"[data-read={key}]") for key in ("train_error", "cv_error", "test_error", "dof")}
+        assert [told[key] for key in ("train_error", "cv_error", "test_error", "dof")] == [
+            row.locator("td").nth(at).inner_text() for at in (1, 2, 3, 4)
+        ]
+    chip = page.locator(".chip", has_text="gcv")
+    chip.click()
+    settle(page)
+    assert chip.get_attribute("aria-pressed") == "true"
+    assert "gcv" in page.get_attribute("#gamma", "aria-valuetext") or "…" in page.inner_text("#gamma-words")
+
+
+def test_every_choice_is_marked_on_the_error_curve(open_report):
+    page = open_report("regression")
+    data = view(page)
+    marked = {x for trace in traces(page)["errors"][3:-2] for x in trace["x"]}
+    places = [gamma or data["curves"]["gammas"][1] / 8 for gamma in (rule["gamma"] for rule in data["rules"])]
+    assert marked == set(places)
+
+
+def test_the_table_sorts_both_ways_by_mouse_and_by_keyboard(open_report):
+    page = open_report("regression")
+    header = page.locator("#rules th[data-key=gamma]")
+    header.locator("button").click()
+    rising = [float(value) for value in column(page, "gamma")]
+    assert rising == sorted(rising)
+    assert header.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert [float(value) for value in column(page, "gamma")] == sorted(rising, reverse=True)
+    assert header.get_attribute("aria-sort") == "descending"
+    assert page.locator("#rules th[aria-sort]").count() == 1
+    page.locator("#rules th[data-key=rule] button").click()
+    assert column(page, "rule") == sorted(column(page, "rule"), key=str.lower)
+
+
+def test_what_is_not_known_stays_last_both_ways(open_report):
+    page = open_report("regression")
+    page.evaluate("document.querySelector('#rules tbody tr').children[7].dataset.value = ''")
+    for _ in range(2):
+        page.click("#rules th[data-key=condition] button")
+        assert column(page, "condition").index("") == len(column(page, "condition")) - 1
+
+
+@pytest.mark.parametrize("name", ["regression", "classification", "hostile"])
+@pytest.mark.parametrize("width", [320, 360])
+def test_nothing_sticks_out_on_a_narrow_screen(open_report, name, width):
+    page = open_report(name, width, 740)
+    sizes = page.evaluate("[document.documentElement.scrollWidth, document.body.scrollWidth, innerWidth]")
+    assert max(sizes) == width
+    inside = page.evaluate("(s => s.scrollWidth - s.clientWidth)(document.querySelector('.scroller'))")
+    assert inside > 0  # the table scrolls within its own frame
+    for figure in FIGURES:
+        box = page.locator(f"#figure-{figure} .main-svg").first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+
+
+def test_figures_follow_the_width_of_the_window(open_report):
+    page = open_report("regression", 1280)
+    page.set_viewport_size({"width": 375, "height": 800})
+    expect(page.locator("#figure-gain .main-svg").first).to_have_attribute("width", re.compile(r"^3[0-4]\d"))
+
+
+def test_pictures_have_words_that_follow_the_slider(open_report):
+    page = open_report("regression")
+    images = page.get_by_role("img")
+    assert images.count() == 4
+    before = [image.get_attribute("aria-label") for image in images.all()]
+    assert all("γ = " in text and any(c.isdigit() for c in text) for text in before)
+    move(page, "ArrowRight", 5)
+    after = [image.get_attribute("aria-label") for image in images.all()]
+    assert all(old != new for old, new in zip(before, after, strict=True))
+    assert page.locator("figcaption").count() == 4
+
+
+def test_the_keyboard_reaches_everything_and_focus_is_seen(open_report):
+    page = open_report("hostile")
+    reached = set()
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        place = page.evaluate(
+            """() => {
+                const e = document.activeElement, style = getComputedStyle(e);
+                const name = e.id || e.className || e.closest('th')?.dataset.key || e.tagName;
+                return [name, style.outlineStyle, style.outlineWidth];
+            }"""
+        )
+        if place[0] == "BODY":
+            break
+        reached.add(place[0])
+        assert place[1] != "none", place
+        assert place[2] != "0px", place
+    assert {"skip", "chip", "gamma", "scroller", "go", "rule", "cv_error", "SUMMARY"} <= reached
+
+
+def test_strings_of_the_user_stay_text(open_report):
+    page = open_report("hostile")
+    assert page.inner_text("h1") == HOSTILE
+    assert page.title() == HOSTILE
+    assert page.locator("img:not([role])").count() == 0
+
+
+def test_dark_screens_and_paper_each_get_their_colours(open_report):
+    page = open_report("regression")
+
+    def ink():
+        return page.evaluate("getComputedStyle(document.querySelector('#figure-gain text')).fill")
+
+    light = ink()
+    page.emulate_media(color_scheme="dark")
+    assert ink() != light
+    page.emulate_media(color_scheme="dark", media="print")
+    assert ink() == light
+
+
+def test_without_scripts_the_verdict_and_the_table_are_there(chromium, report):
+    browser = chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(report("regression"))
+    assert page.locator(".message").is_visible()
+    assert page.locator(".finding").count() == 5
+    assert page.locator("#rules tbody tr").count() > 20
+    assert not page.locator("#gamma").is_visible()
+    browser.close()
