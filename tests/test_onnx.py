@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -368,6 +370,14 @@ def test_the_converters_work_without_our_own_call():
     graph = skl2onnx.convert_sklearn(regressor, initial_types=[("a", numbers([None, 1])), ("b", numbers([None, 3]))])
     predicted = run(graph, a=given[:, :1], b=given[:, 1:])["variable"][:, 0]
     assert np.abs(predicted - regressor.predict(given)).max() < 1e-6
+
+
+def test_the_page_on_models_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).resolve().parent.parent / "docs" / "models.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for code, printed in re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, flags=re.DOTALL):
+        exec(code, {})
+        assert capsys.readouterr().out == printed
 
 
 # What cannot be exported

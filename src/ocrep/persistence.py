@@ -10,13 +10,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import sklearn
 from sklearn.base import BaseEstimator
 
-import ocrep
 from ocrep import literature, rules
 from ocrep.atomic import replacing
 from ocrep.calibration import Calibrator
@@ -32,6 +32,7 @@ FORMAT = 1
 """Raised when files of today could no longer be read as they are."""
 
 _RECORD = "ocrep.json"
+_VERSION = version("ocrep")
 
 # All of ours that a model may consist of; loading builds these and what skops itself trusts, nothing else.
 _OWN_TYPES: tuple[type, ...] = (
@@ -155,7 +156,7 @@ def model_info(path: str | os.PathLike[str]) -> ModelInfo:
 def _info_of(model: Any) -> ModelInfo:
     return ModelInfo(
         type_name=_name(type(model)),
-        ocrep_version=ocrep.__version__,
+        ocrep_version=_VERSION,
         sklearn_version=sklearn.__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         format=FORMAT,
@@ -224,15 +225,15 @@ def _info(record: dict[str, Any], path: Any) -> ModelInfo:
 
 
 def _refuse_newer(info: ModelInfo, path: Any) -> None:
-    if info.format > FORMAT or _release(info.ocrep_version) > _release(ocrep.__version__):
+    if info.format > FORMAT or _release(info.ocrep_version) > _release(_VERSION):
         raise ModelFileError(
-            f"{path} was written by ocrep {info.ocrep_version}, and this is {ocrep.__version__}: "
+            f"{path} was written by ocrep {info.ocrep_version}, and this is {_VERSION}: "
             "upgrade with pip install -U ocrep."
         )
 
 
-def _release(version: str) -> tuple[int, int]:
-    major, minor = version.split(".")[:2]
+def _release(name: str) -> tuple[int, int]:
+    major, minor = name.split(".")[:2]
     return int(major), int(minor)
 
 
@@ -251,7 +252,7 @@ def _refuse_other_layout(record: dict[str, Any], path: Any) -> None:
     if changed:
         raise ModelFileError(
             f"{path} was written by ocrep {record['ocrep_version']}, in which {', '.join(changed)} had other fields: "
-            f"load it with that version, or fit the model again with {ocrep.__version__}."
+            f"load it with that version, or fit the model again with {_VERSION}."
         )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.metadata import version
 from typing import Any
 
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.utils.validation import check_is_fitted
 
-import ocrep
 from ocrep.atomic import replacing
 from ocrep.choices import pick
 from ocrep.onnx.converters import ESTIMATORS, parser, register, require_skl2onnx
@@ -136,7 +136,7 @@ def _describe(graph: Any, model: Any) -> None:
     """Say in the file what it came from."""
     from onnx import helper
 
-    graph.producer_name, graph.producer_version = "ocrep", ocrep.__version__
+    graph.producer_name, graph.producer_version = "ocrep", version("ocrep")
     names = getattr(model, "feature_names_in_", None)
     about = {} if names is None else {"feature_names": json.dumps([str(name) for name in names])}
     helper.set_model_props(graph, {"model": type(model).__name__, **about})
