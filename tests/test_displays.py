@@ -1,6 +1,8 @@
 """Displays: scikit-learn's convention, and that what is drawn is what the model says."""
 
+import re
 import sys
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -248,3 +250,14 @@ def test_rules_that_do_not_apply_say_why(model):
     landing = GammaPath.of(model, X, Y).land(rules.KFold(n_folds=7))
     assert landing.gamma is None
     assert "n_folds=7" in landing.reason
+
+
+def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[1] / "docs" / "displays.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(block, namespace)
+    assert {file.name for file in tmp_path.iterdir()} == {"displays.png", "report.html"}
+    told = re.search(r"```text\n(.*?)```", text, flags=re.DOTALL).group(1)
+    assert told in capsys.readouterr().out

@@ -248,7 +248,7 @@ def test_what_counts_as_a_difference(excess, noise, labels, code):
     assert {f.topic: f.code for f in verdict.findings}["ocrep"] == code
 
 
-def test_of_equals_the_rule_that_searches_least_is_advised():
+def test_of_equals_the_best_conditioned_rule_is_advised():
     lines = [line("gcv", 0.1, 1.0), line("kfold", 0.1, 1.0), line("ocrep_cv", 0.1, 1.0), line("ocrep", 9.0, 1.5)]
     assert judge(facts(lines)).recommended == "ocrep_cv"
     assert judge(facts([*lines[:3], line("ocrep", 9.0, 1.005)])).recommended == "ocrep"

@@ -13,7 +13,7 @@ ILL_CONDITIONED = 1e4
 LEAST_EXCESS, MOST_EXCESS = 0.01, 0.05
 """Of an RMSE: a smaller excess is no difference whatever the folds say, a larger one is one."""
 PREFERRED = ("ocrep", "ocrep_cv", "kfold", "gcv")
-"""Of rules that are as good as the best: the one that searches least and conditions best comes first."""
+"""Of rules that are as good as the best the first is advised: good conditioning comes before a fine search."""
 
 Level = Literal["good", "note", "warn"]
 
@@ -121,11 +121,10 @@ def _advice(facts: Facts, line: RuleLine | None) -> Finding:
         return Finding("advice", "default", "note", question, answer, detail)
     error = _error(facts, line.cv_error)
     if as_good_as_best(facts, line):
-        detail = (
-            f"Its cross-validation error, {error}, cannot be told from the best of all γ, "
-            f"{_error(facts, facts.best_cv_error)}"
-            + (", and of the rules for which that holds it searches least." if line.rule in PREFERRED else ".")
-        )
+        best = _error(facts, facts.best_cv_error)
+        detail = f"Its cross-validation error, {error}, cannot be told from the best of all γ, {best}."
+        if line.rule in PREFERRED:
+            detail += f" It is the first of {', '.join(PREFERRED)} for which that holds."
     else:
         detail = f"It has the least cross-validation error of the rules, {error}; some γ between them is better still."
     if line.test_error is not None:
