@@ -252,7 +252,9 @@ def test_of_equals_the_best_conditioned_rule_is_advised():
     lines = [line("gcv", 0.1, 1.0), line("kfold", 0.1, 1.0), line("ocrep_cv", 0.1, 1.0), line("ocrep", 9.0, 1.5)]
     assert judge(facts(lines)).recommended == "ocrep_cv"
     assert judge(facts([*lines[:3], line("ocrep", 9.0, 1.005)])).recommended == "ocrep"
-    assert judge(facts([line("ocrep", 9.0, 1.5), line("bic", 0.2, 1.2)])).recommended == "bic"
+    missed_by_all = judge(facts([line("ocrep", 9.0, 1.5), line("bic", 0.2, 1.2)]))
+    assert missed_by_all.recommended == "bic"
+    assert "γ = 0.100, which no rule found, would have 1.00" in missed_by_all.findings[0].detail
     assert judge(facts([line("bic", 0.2, 1.0), line("ocrep", 9.0, 1.5)])).recommended == "bic"
 
 

@@ -126,7 +126,8 @@ def _advice(facts: Facts, line: RuleLine | None) -> Finding:
         if line.rule in PREFERRED:
             detail += f" It is the first of {', '.join(PREFERRED)} for which that holds."
     else:
-        detail = f"It has the least cross-validation error of the rules, {error}; some γ between them is better still."
+        best = f"{readable(facts.best_cv_gamma)}, which no rule found, would have {_error(facts, facts.best_cv_error)}"
+        detail = f"It has the least cross-validation error of the rules, {error}; γ = {best}."
     if line.test_error is not None:
         detail += f" On the test rows, which had no part in this advice, the error is {_error(facts, line.test_error)}."
     return Finding("advice", line.rule, "good", question, answer, detail)
