@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from ocrep.factor import Factor
-from ocrep.kernels import EPS, SMALLEST, Array, array_namespace, cholesky, device_of, times_inverse, triangle
+from ocrep.kernels import (
+    EPS,
+    SMALLEST,
+    Array,
+    add_gram,
+    array_namespace,
+    cholesky,
+    device_of,
+    times_inverse,
+    triangle,
+)
 from ocrep.row_block import RowBlock
 from ocrep.spectrum import Spectrum
 
@@ -89,8 +99,9 @@ class Gram:
         explained, weights = (xp.sum(z * z, axis=0) for z in (UtT, UtT / sigma[:, None]))
         total = xp.linalg.diagonal(G)[M:]
         residual = total - explained
-        # An error E of HᵀH moves the rss by wᵀEw, w the unregularized weights.
-        error = EPS * (scale * weights + total + of_mean[M:])
+        # An error E of HᵀH moves the rss by wᵀEw, w the unregularized weights. Its entries are nearly independent
+        # and of size ε·σ₁²/M, so that ‖E‖ is about 2√M of them.
+        error = EPS * (min(1.0, 2.0 / M**0.5) * scale * weights + total + of_mean[M:])
         certain = error <= 2.0 * RESIDUAL_ERROR * xp.sqrt(total * xp.abs(residual))
         R = _root(self.matrix, self.counts.n_targets)
         if R is None or not bool(xp.all(certain & (residual >= RESIDUAL_LEFT * total))):
@@ -106,9 +117,8 @@ class Gram:
         xp = array_namespace(R1)
         counts, G = self.counts, 0.0 * self.matrix
         for block in blocks:
-            Y = times_inverse(RowBlock.of(*block).design(counts.shift, counts.intercept), R1)
-            G += xp.matmul(xp.matrix_transpose(Y), Y)
-        R2 = _root(G, counts.n_targets)
+            G = add_gram(G, times_inverse(RowBlock.of(*block).design(counts.shift, counts.intercept), R1))
+        R2 = _root(xp.tril(G) + xp.matrix_transpose(xp.tril(G, k=-1)), counts.n_targets)
         if R2 is None:
             return None
         factor = replace(counts, R=xp.matmul(R2, R1))
@@ -179,7 +189,7 @@ def _root(G: Array, n_targets: int) -> Array | None:
     R = cholesky(G[:k, :k])
     if R is None:
         return None
-    Zt = times_inverse(G[k:, :k], R)
+    Zt = times_inverse(xp.asarray(G[k:, :k], copy=True), R)
     lam, Q = xp.linalg.eigh(G[k:, k:] - xp.matmul(Zt, xp.matrix_transpose(Zt)))
     root = xp.sqrt(xp.maximum(lam, xp.zeros_like(lam)))[:, None] * xp.matrix_transpose(Q)
     below = xp.zeros((n_targets, k), dtype=G.dtype, device=device_of(G))

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ocrep.kernels import Array, array_namespace, as_float64, device_of, overwritten
+from ocrep.threads import on_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Activation:
 
     function: Callable[[Array], Array]
     radial: bool = False
+    built_in: bool = False
+    """Whether φ is one of ours: it may overwrite its argument, and run on several threads."""
 
 
 def _sigmoid(Z: Array) -> Array:
@@ -57,13 +60,13 @@ def _hardlimit(Z: Array) -> Array:
 
 # Named functions, not lambdas, so that fitted layers can be pickled.
 ACTIVATIONS: dict[str, Activation] = {
-    "sigmoid": Activation(_sigmoid),
-    "tanh": Activation(_tanh),
-    "relu": Activation(_relu),
-    "sin": Activation(_sin),
-    "gaussian": Activation(_exp, radial=True),
-    "hardlimit": Activation(_hardlimit),
-    "identity": Activation(_identity),
+    "sigmoid": Activation(_sigmoid, built_in=True),
+    "tanh": Activation(_tanh, built_in=True),
+    "relu": Activation(_relu, built_in=True),
+    "sin": Activation(_sin, built_in=True),
+    "gaussian": Activation(_exp, radial=True, built_in=True),
+    "hardlimit": Activation(_hardlimit, built_in=True),
+    "identity": Activation(_identity, built_in=True),
 }
 
 
@@ -88,13 +91,13 @@ class HiddenMap:
         # Subtracting the mid-range first keeps the digits that folding a column like 10⁴ ± 1 would lose.
         X = (as_float64(X) - self.center) * self.scale
         xp = array_namespace(X)
-        Z = xp.matmul(X, self.weights)
-        if self.activation.radial:
-            Z = self._minus_distances(X, Z)
-        else:
-            Z += self.biases
-        H = self._activate(Z)
+        X = xp.astype(X, self.weights.dtype, copy=False)
+        H = self._units(X, xp.matmul(X, self.weights))
         return xp.concat([X, H], axis=1) if self.direct_link else H
+
+    def astype(self, dtype: Any) -> HiddenMap:
+        """The same map computed in another precision; the input is still centred in float64."""
+        return replace(self, weights=self.weights.astype(dtype), biases=self.biases.astype(dtype))
 
     def take(self, units: Any) -> HiddenMap:
         """The map of some units, by a slice or an index."""
@@ -105,12 +108,30 @@ class HiddenMap:
         """Weights and biases with the scaling in them, so that X can stay sparse."""
         return self.scale[:, None] * self.weights, self.biases - (self.center * self.scale) @ self.weights
 
-    def _minus_distances(self, X: Array, products: Array) -> Array:
-        """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖², which rounding must not make negative."""
+    def _units(self, X: Array, products: Array) -> Array:
+        """H from XC, in the memory of the products where the activation allows."""
+        if not (self.activation.built_in and isinstance(products, np.ndarray)):
+            return self._activate(self._arguments(X, products))
+
+        def fill(part: slice) -> None:
+            Z = self._arguments(X[part], products[part])
+            H = self._activate(Z)
+            if H is not Z:
+                products[part] = H
+
+        on_parts(fill, *products.shape)
+        return products
+
+    def _arguments(self, X: Array, products: Array) -> Array:
+        """What φ is applied to: XC + b, or −|b|·‖x − c‖² from ‖x‖² − 2x·c + ‖c‖²."""
+        if not self.activation.radial:
+            products += self.biases
+            return products
         xp = array_namespace(X)
         products *= -2.0
         products += xp.sum(X * X, axis=1)[:, None]
         products += xp.sum(self.weights * self.weights, axis=0)
+        # Rounding must not make a squared distance negative.
         products = overwritten("maximum", products, xp.zeros((), dtype=products.dtype, device=device_of(products)))
         products *= -xp.abs(self.biases)
         return products

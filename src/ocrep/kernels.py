@@ -12,6 +12,7 @@ from array_api_compat import (
     is_torch_namespace,
 )
 from array_api_compat import device as device_of
+from scipy.linalg.blas import dsyrk, dtrsm
 
 # An array of whichever library the user brought: no static type covers them all.
 Array: TypeAlias = Any
@@ -67,40 +68,34 @@ def cholesky(A: Array) -> Array | None:
     return R if bool(xp.all(xp.isfinite(R))) else None
 
 
-# Below this width a triangle is solved as a general matrix: the wasted work is small, and no library lacks that.
-_NARROW = 32
-
-
 def times_inverse(B: Array, R: Array) -> Array:
-    """B R⁻¹ for an upper triangular R, by substitution.
-
-    SciPy has this, but on a second BLAS, whose threads fight with NumPy's; so the triangle is halved until it is
-    narrow, and all the rest are matrix products.
-    """
+    """B R⁻¹ for an upper triangular R, by substitution; B is overwritten where the library can."""
     xp = array_namespace(B)
+    if is_numpy_namespace(xp):
+        return dtrsm(1.0, R.T, B.T, lower=1, overwrite_b=1).T
     if is_torch_namespace(xp):
         return xp.linalg.solve_triangular(R, B, upper=True, left=False)
-    Y = xp.asarray(B, copy=True)
-    _solve_halves(Y, R)
-    return Y
+    return xp.matrix_transpose(xp.linalg.solve(xp.matrix_transpose(R), xp.matrix_transpose(B)))
 
 
-def _solve_halves(Y: Array, R: Array) -> None:
+def add_gram(G: Array, Y: Array) -> Array:
+    """G + YᵀY; of NumPy's G only the lower triangle, in place.
+
+    For the pass that also divides by R: SciPy's wheel brings a BLAS of its own, whose threads fight with those of
+    NumPy's, so that both steps had better use the same.
+    """
     xp = array_namespace(Y)
-    k = R.shape[0]
-    if k <= _NARROW:
-        Y[...] = xp.matrix_transpose(xp.linalg.solve(xp.matrix_transpose(R), xp.matrix_transpose(Y)))
-        return
-    half = k // 2
-    _solve_halves(Y[:, :half], R[:half, :half])
-    Y[:, half:] -= xp.matmul(Y[:, :half], R[:half, half:])
-    _solve_halves(Y[:, half:], R[half:, half:])
+    if is_numpy_namespace(xp):
+        return dsyrk(1.0, Y.T, beta=1.0, c=G.T, lower=0, overwrite_c=1).T
+    G += xp.matmul(xp.matrix_transpose(Y), Y)
+    return G
 
 
 __all__ = [
     "EPS",
     "SMALLEST",
     "Array",
+    "add_gram",
     "array_namespace",
     "as_float64",
     "cholesky",
