@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import Any
 
 
 def main() -> None:
@@ -15,4 +17,10 @@ def main() -> None:
     del rich, typer
     from ocrep.cli.running import run
 
+    signal.signal(signal.SIGTERM, _stop)
     sys.exit(run(sys.argv[1:]))
+
+
+def _stop(number: int, frame: Any) -> None:
+    # An exception, so that what was half-written is taken away.
+    raise SystemExit(128 + number)

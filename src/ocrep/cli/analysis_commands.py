@@ -39,7 +39,7 @@ def diagnose(
     options.share_of(test)
     from ocrep.report import diagnose as look_at
     from ocrep.report import write_report
-    from ocrep.table_model import Settings, network, prepare, read_problem
+    from ocrep.table_model import Settings, network, prepare, read_problem, refusing
     from ocrep.tables import check_output, writing
 
     if report is not None:
@@ -51,7 +51,8 @@ def diagnose(
         progress("Diagnosing", 0, None)
         parts = prepare(problem, test=test, seed=seed)
         estimator = network(problem.task, Settings(seed=seed, **chosen))
-        found = look_at(estimator, *parts, title=f"{data.name}: {target}")
+        with refusing():
+            found = look_at(estimator, *parts, title=f"{data.name}: {target}")
         if report is not None:
             with writing(report):
                 write_report(found, report)

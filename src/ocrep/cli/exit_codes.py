@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FINE, INTERNAL, USAGE, DATA, MODEL, OUTPUT, INTERRUPTED, PIPE, STOPPED = 0, 1, 2, 3, 4, 5, 130, 141, 143
+FINE, INTERNAL, USAGE, DATA, MODEL, OUTPUT, INTERRUPTED, PIPE = 0, 1, 2, 3, 4, 5, 130, 141
 
 MEANING = {
     FINE: "all is well",

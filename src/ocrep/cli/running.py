@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
+import warnings
 from typing import Any
 
 from ocrep.cli import exit_codes
@@ -14,9 +14,11 @@ from ocrep.cli import exit_codes
 def run(arguments: list[str]) -> int:
     """Run the program and give its exit code; `--debug` anywhere shows tracebacks."""
     debug = "--debug" in arguments
-    signal.signal(signal.SIGTERM, _stop)
     try:
-        code = _dispatch([argument for argument in arguments if argument != "--debug"])
+        with warnings.catch_warnings():
+            if not debug:  # what the libraries warn of is for programmers
+                warnings.simplefilter("ignore")
+            code = _dispatch([argument for argument in arguments if argument != "--debug"])
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -53,7 +55,8 @@ def _explain(error: Exception) -> int:
     if type(error).__name__ == "Abort":
         return _say("interrupted.", exit_codes.INTERRUPTED)
     if isinstance(error, ImportError):
-        return _say(str(error), exit_codes.INTERNAL)
+        hint = f'{error.name} is not installed: pip install "ocrep[cli]"' if error.name else str(error)
+        return _say(hint, exit_codes.INTERNAL)
     if isinstance(error, MemoryError):
         return _say("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", exit_codes.DATA)
     from ocrep.onnx import OnnxExportError
@@ -77,8 +80,3 @@ def _explain(error: Exception) -> int:
 def _say(message: str, code: int) -> int:
     print(f"ocrep: {' '.join(message.split())}", file=sys.stderr)
     return code
-
-
-def _stop(number: int, frame: Any) -> None:
-    # An exception, so that what was half-written is taken away.
-    raise SystemExit(exit_codes.STOPPED)

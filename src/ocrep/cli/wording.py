@@ -19,8 +19,8 @@ def about_problem(data: Path, problem: Problem) -> list[str]:
     kinds = list(problem.kinds.values())
     parts = [counted(kinds.count(kind), kind) for kind in ("number", "text", "boolean") if kind in kinds]
     lines = [f"{data.name}: {counted(len(problem.y), 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
-    because = f", because {problem.task_reason} (--task changes it)" if problem.task_reason else ""
-    lines += [f"Target {problem.target}: {problem.task}{because}."]
+    because = f", because it {problem.task_reason} (--task changes it)" if problem.task_reason else ""
+    lines += [f"The target {problem.target!r} makes it a {problem.task}{because}."]
     if problem.left_out:
         lines += [f"No inputs: {', '.join(f'{name} ({why})' for name, why in problem.left_out.items())}."]
     if problem.n_dropped:

@@ -6,7 +6,7 @@ from ocrep.table_model.pipeline import Description, Settings, describe, example_
 from ocrep.table_model.prediction import UsageError, predict_file
 from ocrep.table_model.problem import Problem, read_problem
 from ocrep.table_model.task import guess_task
-from ocrep.table_model.training import Trained, prepare, split_rows, train
+from ocrep.table_model.training import Trained, prepare, refusing, split_rows, train
 
 __all__ = [
     "Comparison",
@@ -26,6 +26,7 @@ __all__ = [
     "prepare",
     "preprocessing",
     "read_problem",
+    "refusing",
     "split_rows",
     "train",
 ]

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pandas
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -119,8 +120,6 @@ def known_texts(model: Any) -> dict[str, np.ndarray]:
 
 def example_rows(model: Any) -> Any:
     """One row that the model could be given, for tools that must see the kinds of its columns; None if unknown."""
-    import pandas
-
     about = describe(model)
     if about is None:
         return None

@@ -20,13 +20,13 @@ def guess_task(values: np.ndarray, kind: str) -> tuple[Task, str]:
     each of these has five rows on average; otherwise they are quantities.
     """
     if kind != "number":
-        return "classification", f"it holds {'True and False' if kind == 'boolean' else 'text'}"
+        return "classification", f"holds {'True and False' if kind == 'boolean' else 'text'}"
     if not _whole(values):
-        return "regression", "it holds numbers that are not whole"
+        return "regression", "holds numbers that are not whole"
     n_different = len(np.unique(values))
     if n_different <= MANY_LABELS and len(values) >= 5 * n_different:
-        return "classification", f"it holds {n_different} different whole numbers"
-    return "regression", f"it holds {n_different} different numbers in {len(values):,} rows"
+        return "classification", f"holds {n_different} different whole numbers"
+    return "regression", f"holds {n_different} different numbers in {len(values):,} rows"
 
 
 def target_values(values: np.ndarray, kind: str, task: Task, name: str) -> np.ndarray:

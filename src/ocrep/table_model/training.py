@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -82,20 +83,32 @@ def split_rows(y: np.ndarray, task: Task, test: float, seed: int) -> tuple[np.nd
 
 
 def prepare(problem: Problem, *, test: float, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    """Dense inputs and targets of a training part and of a test part; preprocessing sees the training part alone."""
+    """Dense inputs and targets of a training part and of a test part; preprocessing sees the training part alone.
+
+    Rows of a class so rare that the training part has none of it are left out of the test part.
+    """
     training, held_out = split_rows(problem.y, problem.task, test, seed)
+    if problem.task == "classification":
+        held_out = held_out[np.isin(problem.y[held_out], problem.y[training])]
     columns = preprocessing(problem.kinds)
     columns.set_params(sparse_threshold=0.0)
     X, X_test = columns.fit_transform(problem.X.iloc[training]), columns.transform(problem.X.iloc[held_out])
     return X, problem.y[training], X_test, problem.y[held_out]
 
 
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Pass on the estimators' own sentence on data or parameters that do not fit each other."""
+    try:
+        yield
+    except ValueError as error:
+        raise DataError(str(error)) from error
+
+
 def _fit(model: Pipeline, X: Any, y: np.ndarray) -> tuple[Pipeline, float]:
     start = perf_counter()
-    try:
+    with refusing():
         model.fit(X, y)
-    except ValueError as error:  # the estimators' own sentence on data or parameters that do not fit each other
-        raise DataError(str(error)) from error
     return model, perf_counter() - start
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow
+import pyarrow.compute as pc
+from pyarrow import types
 
 from ocrep.tables.formats import DataError
 
@@ -16,8 +19,6 @@ TRUE_WORDS, FALSE_WORDS = ("True", "TRUE", "true", "1"), ("False", "FALSE", "fal
 
 def kind_of(column: Any) -> ColumnKind:
     """What a column holds, by its Arrow type."""
-    from pyarrow import types
-
     tests: tuple[tuple[ColumnKind, tuple[Any, ...]], ...] = (
         ("empty", (types.is_null,)),
         ("boolean", (types.is_boolean,)),
@@ -31,8 +32,6 @@ def kind_of(column: Any) -> ColumnKind:
 
 def raw_bytes() -> tuple[Any, ...]:
     """The types in which Arrow gives text that is not UTF-8."""
-    import pyarrow
-
     return pyarrow.binary(), pyarrow.large_binary()
 
 
@@ -41,8 +40,6 @@ def as_kind(column: Any, kind: str, name: str, start: int) -> np.ndarray:
 
     `name` and `start` (the rows before this column's first) are for the sentence about a value of another kind.
     """
-    from pyarrow import types
-
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if kind_of(column) == "date" or types.is_nested(column.type):
@@ -52,9 +49,6 @@ def as_kind(column: Any, kind: str, name: str, start: int) -> np.ndarray:
 
 
 def _numbers(column: Any, name: str, start: int) -> np.ndarray:
-    import pyarrow
-    from pyarrow import types
-
     if _is_text(column):
         return _parsed(column, name, start)
     narrow = types.is_float16(column.type) or types.is_float32(column.type)
@@ -64,9 +58,6 @@ def _numbers(column: Any, name: str, start: int) -> np.ndarray:
 
 def _parsed(column: Any, name: str, start: int) -> np.ndarray:
     """Numbers from their texts."""
-    import pyarrow
-    import pyarrow.compute as pc
-
     words = _without_missing(pc.utf8_trim_whitespace(column))
     try:
         return _finite(words.cast(pyarrow.float64()).to_numpy(), name, start)
@@ -80,8 +71,6 @@ def _parsed(column: Any, name: str, start: int) -> np.ndarray:
 
 
 def _is_number(word: str) -> bool:
-    import pyarrow
-
     try:
         pyarrow.scalar(word).cast(pyarrow.float64())
     except pyarrow.ArrowInvalid:
@@ -105,10 +94,6 @@ def _finite(values: np.ndarray, name: str, start: int) -> np.ndarray:
 
 def _booleans(column: Any, name: str, start: int) -> np.ndarray:
     """0 and 1; float32 holds them exactly and widens no column beside them."""
-    import pyarrow
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     if types.is_boolean(column.type):
         return column.cast(pyarrow.float32()).to_numpy()
     words = _without_missing(pc.utf8_trim_whitespace(column.cast(pyarrow.string())))
@@ -127,8 +112,6 @@ def _booleans(column: Any, name: str, start: int) -> np.ndarray:
 
 def _texts(column: Any, name: str, start: int) -> np.ndarray:
     """Equal texts are one object, so a million rows of ten categories need a million pointers and ten texts."""
-    import pyarrow
-
     words = _without_missing(column.cast(pyarrow.large_string()))
     coded = words.combine_chunks().dictionary_encode()
     known = np.array([*coded.dictionary.to_pylist(), np.nan], dtype=object)
@@ -136,14 +119,9 @@ def _texts(column: Any, name: str, start: int) -> np.ndarray:
 
 
 def _without_missing(words: Any) -> Any:
-    import pyarrow
-    import pyarrow.compute as pc
-
     missing = pc.is_in(words, pyarrow.array(MISSING_WORDS, type=words.type))
     return pc.if_else(missing, pyarrow.scalar(None, type=words.type), words)
 
 
 def _is_text(column: Any) -> bool:
-    from pyarrow import types
-
     return types.is_string(column.type) or types.is_large_string(column.type) or types.is_string_view(column.type)

@@ -12,6 +12,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any, Literal
 
+try:
+    import pandas  # noqa: F401 - not here, but by all that read and write
+    import pyarrow
+    import pyarrow.parquet
+except ImportError:
+    raise ImportError('Files of rows need pandas and pyarrow: pip install "ocrep[cli]".') from None
+
 Kind = Literal["csv", "parquet", "arrow"]
 _KINDS: dict[str, Kind] = {
     ".csv": "csv",
@@ -93,8 +100,6 @@ def text_of(path: str | os.PathLike[str], form: Format) -> Iterator[IO[str]]:
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what the libraries raise into one sentence that says what is wrong with the file, and where."""
-    import pyarrow
-
     try:
         yield
     except DataError:
@@ -105,8 +110,6 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def arrow_file(path: str | os.PathLike[str]) -> Any:
     """An Arrow (Feather) file, mapped into memory rather than read."""
-    import pyarrow
-
     return pyarrow.ipc.open_file(pyarrow.memory_map(os.fspath(path)))
 
 
@@ -129,8 +132,6 @@ def _csv_header(path: str | os.PathLike[str], form: Format) -> list[str]:
 
 
 def _schema(path: str | os.PathLike[str], form: Format) -> Any:
-    import pyarrow.parquet
-
     return pyarrow.parquet.read_schema(path) if form.kind == "parquet" else arrow_file(path).schema
 
 
@@ -153,7 +154,7 @@ def _wrong_text(path: str | os.PathLike[str], form: Format) -> str | None:
             for row in rows:
                 line = rows.line_num
                 if row and len(row) != width:
-                    return f"{path}, line {line}: it has {len(row)} values, but the header has {width} columns."
+                    return f"{path}, line {line}: it has {len(row)} value{'' if len(row) == 1 else 's'}, but the header has {width} columns."
     except UnicodeDecodeError:
         return f"{path}{_line_of_bad_byte(path, form)} is not UTF-8 text: save the file as UTF-8."
     except (csv.Error, OSError, EOFError) as error:

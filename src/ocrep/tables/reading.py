@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas
+import pyarrow
+import pyarrow.parquet
+from pyarrow import csv
 
 from ocrep.tables import convert
 from ocrep.tables.convert import ColumnKind
 from ocrep.tables.formats import DataError, Format, arrow_file, delimiter_of, format_of, reading
 
 BLOCK_ROWS = 2**15
-_BLOCK_BYTES = 2**22
+# Arrow reads some blocks of a CSV file ahead: with 4 MB they would need twice the memory of all the rest.
+_BLOCK_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,6 @@ class Block:
 
 def read_table(path: str | os.PathLike[str], columns: Sequence[str]) -> Table:
     """Read columns of a whole file; the file tells what each of them holds."""
-    import pyarrow
-
     form = format_of(path)
     with reading(path):
         table = _read_csv(path, form, columns) if form.kind == "csv" else _collect(path, form, columns)
@@ -74,8 +77,6 @@ def read_blocks(
     A value that is not of its column's kind is refused with its column and row. What is kept stays exactly what it
     is: the texts of a CSV file (007 stays 007), the types of a Parquet or Arrow file.
     """
-    import pandas
-
     form, start = format_of(path), 0
     names = list(dict.fromkeys([*kinds, *keep]))
     with reading(path):
@@ -90,8 +91,6 @@ def read_blocks(
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:
     """How many rows a file has, where it says so itself (Parquet); None elsewhere."""
-    import pyarrow.parquet
-
     if format_of(path).kind != "parquet":
         return None
     with reading(path):
@@ -99,8 +98,6 @@ def count_rows(path: str | os.PathLike[str]) -> int | None:
 
 
 def _frame(arrays: dict[str, np.ndarray]) -> Any:
-    import pandas
-
     # Told to, pandas keeps objects as they are: it would make another copy as a string type.
     columns = {name: pandas.Series(values, dtype=values.dtype, copy=False) for name, values in arrays.items()}
     return pandas.DataFrame(columns, copy=False)
@@ -108,8 +105,6 @@ def _frame(arrays: dict[str, np.ndarray]) -> Any:
 
 def _batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
     """Tables of at most a block of rows."""
-    import pyarrow
-
     source = {"csv": _csv_batches, "parquet": _parquet_batches, "arrow": _arrow_batches}[form.kind]
     for batch in source(path, form, columns):
         for start in range(0, batch.num_rows, BLOCK_ROWS):
@@ -117,16 +112,12 @@ def _batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> 
 
 
 def _collect(path: str | os.PathLike[str], form: Format, columns: Sequence[str]) -> Any:
-    import pyarrow
-
     source = {"parquet": _parquet_batches, "arrow": _arrow_batches}[form.kind]
     batches = list(source(path, form, list(columns)))
     return pyarrow.Table.from_batches(batches) if batches else pyarrow.table({name: [] for name in columns})
 
 
 def _parquet_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
-    import pyarrow.parquet
-
     # Without a buffer size, and with pre-buffering, Arrow holds a whole row group, which may be the whole file.
     with pyarrow.parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
         yield from file.iter_batches(batch_size=BLOCK_ROWS, columns=columns, use_threads=False)
@@ -139,8 +130,6 @@ def _arrow_batches(path: str | os.PathLike[str], form: Format, columns: list[str
 
 
 def _csv_options(path: str | os.PathLike[str], form: Format, columns: Sequence[str], **convert_options: Any) -> Any:
-    from pyarrow import csv
-
     return {
         "read_options": csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
         "parse_options": csv.ParseOptions(delimiter=delimiter_of(path, form), newlines_in_values=True),
@@ -150,15 +139,10 @@ def _csv_options(path: str | os.PathLike[str], form: Format, columns: Sequence[s
 
 def _csv_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
     """Every column as text: converting it ourselves, we can say which value of which row is wrong."""
-    import pyarrow
-    from pyarrow import csv
-
     options = _csv_options(path, form, columns, column_types=dict.fromkeys(columns, pyarrow.string()))
     with csv.open_csv(os.fspath(path), **options) as reader:
         yield from reader
 
 
 def _read_csv(path: str | os.PathLike[str], form: Format, columns: Sequence[str]) -> Any:
-    from pyarrow import csv
-
     return csv.read_csv(os.fspath(path), **_csv_options(path, form, columns))

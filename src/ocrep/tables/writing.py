@@ -12,6 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
+
 from ocrep.atomic import replacing
 from ocrep.tables.formats import DataError, Format, format_of
 
@@ -94,9 +97,6 @@ def _csv_writer(file: Any, delimiter: str) -> Write:
 
 
 def _arrow_writer(part: Path, form: Format, stack: ExitStack) -> Write:
-    import pyarrow
-    import pyarrow.parquet
-
     open_writer: Any = pyarrow.parquet.ParquetWriter if form.kind == "parquet" else pyarrow.ipc.new_file
     schema: Any = None
     writer: Any = None
