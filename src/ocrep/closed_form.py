@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,7 @@ from ocrep.choices import pick
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors, FoldPlan, plan_of
 from ocrep.gram import ROUTES, factor_rows
-from ocrep.layer import check_weights
+from ocrep.layer import Range, check_weights, observed_range
 from ocrep.leave_one_out import Rows
 from ocrep.transaction import unchanged_on_error
 
@@ -60,7 +60,7 @@ class ClosedForm(BaseEstimator, ABC):
             X, y = self._check_rows(X, y, reset=True)
             y = self._learn_targets(y)
             weight = self._row_weights(X, y, sample_weight)
-            self._begin_features(X, weight)
+            self._begin_features(X.shape[1], X.dtype, lambda: observed_range(X, weight))
             rows = self._rows(X, y, weight)
             self._learn(rows)
             self._decide(rows)
@@ -93,7 +93,7 @@ class ClosedForm(BaseEstimator, ABC):
         """Merge checked rows that come once into the factor, or begin one."""
         first = not hasattr(self, "factor_")
         if first:
-            self._begin_features(X, weight)
+            self._begin_features(X.shape[1], X.dtype, lambda: observed_range(X, weight))
         folds = self._begin_folds() if first else self.folds_
         rows = self._rows(X, y, weight)
         if folds is None:
@@ -179,8 +179,8 @@ class ClosedForm(BaseEstimator, ABC):
         return check_weights(sample_weight, X)
 
     @abstractmethod
-    def _begin_features(self, X: Any, weight: np.ndarray | None) -> None:
-        """Fix the map from inputs to features."""
+    def _begin_features(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> None:
+        """Fix the map from inputs to features; `observe` gives the inputs' range."""
 
     @abstractmethod
     def _features(self, X: Any) -> np.ndarray:

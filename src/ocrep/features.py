@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +13,7 @@ from ocrep import rules
 from ocrep.closed_form import ClosedForm
 from ocrep.folds import FoldFactors, FoldPlan
 from ocrep.hidden_size import choose_size
-from ocrep.layer import RandomLayer, check_size
+from ocrep.layer import RandomLayer, Range, check_size
 
 _LAYER_PARAMETERS = (
     "n_hidden",
@@ -34,7 +35,7 @@ class HiddenUnits(ClosedForm):
     max_hidden: int
     layer_: RandomLayer
 
-    def _begin_features(self, X: Any, weight: np.ndarray | None) -> None:
+    def _begin_features(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> None:
         layer = RandomLayer(**{name: getattr(self, name) for name in _LAYER_PARAMETERS})
         if self._auto:
             layer.set_params(n_hidden=check_size("max_hidden", self.max_hidden)).refuse_unnested()
@@ -43,7 +44,7 @@ class HiddenUnits(ClosedForm):
         for known in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, known):
                 setattr(layer, known, getattr(self, known))
-        self.layer_ = layer.draw(X, weight)
+        self.layer_ = layer.draw(n_inputs, dtype, observe)
         self.n_hidden_ = self.layer_.weights_.shape[1]
 
     def _features(self, X: Any) -> np.ndarray:
@@ -94,7 +95,7 @@ class HiddenUnits(ClosedForm):
 class OwnFeatures(ClosedForm):
     """Features are the inputs themselves."""
 
-    def _begin_features(self, X: Any, weight: np.ndarray | None) -> None:
+    def _begin_features(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> None:
         pass
 
     def _features(self, X: Any) -> np.ndarray:

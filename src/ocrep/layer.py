@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +24,10 @@ from ocrep.choices import pick
 from ocrep.hidden_map import ACTIVATIONS, Activation, HiddenMap
 from ocrep.kernels import Array
 from ocrep.transaction import unchanged_on_error
+
+
+# Low and high, one entry per input.
+Range: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
 def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
@@ -118,7 +122,8 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         """Draw the weights and learn the input range; rows of zero weight are not looked at."""
         with unchanged_on_error(self):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-            self.draw(X, check_weights(sample_weight, X))
+            weight = check_weights(sample_weight, X)
+            self.draw(X.shape[1], X.dtype, lambda: observed_range(X, weight))
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -149,15 +154,15 @@ class RandomLayer(TransformerMixin, BaseEstimator):
                 "number as weight_scale."
             )
 
-    def draw(self, X: Any, sample_weight: Any) -> RandomLayer:
-        """Fit on rows that are already checked."""
+    def draw(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> RandomLayer:
+        """Fit to checked inputs of this number and type; `observe` gives their range, and is asked only if needed."""
         n_hidden = check_size("n_hidden", self.n_hidden)
         activation = self._activation()
         draw = pick("weights", self.weights, WEIGHTS)
         factor = _weight_factor(self.weight_scale, n_hidden)
-        low, high = _input_range(self.scale, X, sample_weight)
-        center, stretch = _to_unit_interval(low, high, X.dtype)
-        units = factor * draw(check_random_state(self.random_state), X.shape[1], n_hidden)
+        low, high = _input_range(self.scale, n_inputs, observe)
+        center, stretch = _to_unit_interval(low, high, dtype)
+        units = factor * draw(check_random_state(self.random_state), n_inputs, n_hidden)
         weights, biases = np.ascontiguousarray(units[:, :-1].T), units[:, -1].copy()
         self.map_ = HiddenMap(weights, biases, center, stretch, activation, self.direct_link)
         return self
@@ -204,21 +209,20 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
-def _input_range(scale: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+def _input_range(scale: Any, n_inputs: int, observe: Callable[[], Range]) -> Range:
     """The range that goes to [−1, 1]; the range (−1, 1) itself leaves inputs alone."""
     if scale is None:
         low, high = -1.0, 1.0
     elif isinstance(scale, str):
         if scale != "minmax":
             raise ValueError(f"scale={scale!r} is unknown: use 'minmax', a pair (low, high), or None.")
-        return _observed_range(X, sample_weight)
+        return observe()
     else:
         try:
             low, high = scale
         except (TypeError, ValueError):
             raise ValueError(f"scale={scale!r} is not a pair: use 'minmax', (low, high), or None.") from None
     ends = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    n_inputs = X.shape[1]
     if (
         any(end.shape not in ((), (1,), (n_inputs,)) or not np.isfinite(end).all() for end in ends)
         or (ends[0] > ends[1]).any()
@@ -230,7 +234,8 @@ def _input_range(scale: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np
     return np.broadcast_to(ends[0], n_inputs), np.broadcast_to(ends[1], n_inputs)
 
 
-def _observed_range(X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+def observed_range(X: Any, sample_weight: Any) -> Range:
+    """The least and the largest value of each input among rows of positive weight; (∞, −∞) if there is none."""
     counts = None if sample_weight is None else sample_weight > 0
     if sparse.issparse(X):
         low, high = min_max_axis(X if counts is None else X[counts], axis=0)
