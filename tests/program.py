@@ -1,5 +1,6 @@
 """The real program, run in processes of its own."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,9 +9,12 @@ from dataclasses import dataclass
 # Each case runs in a child of one process that has the libraries loaded: `main()` with its own arguments, streams and
 # exit code, for a fiftieth of the price of a new interpreter.
 _MANY = """
-import json, os, sys, tempfile
-import ocrep.report, ocrep.onnx, ocrep.persistence, ocrep.table_model
-from ocrep.cli import main, model_commands
+import contextlib, io, json, os, sys, tempfile
+import ocrep.cli.app, ocrep.cli.running, ocrep.onnx, ocrep.persistence, ocrep.report, ocrep.study, ocrep.table_model
+import pyarrow.csv, rich.table, skops.io, typer
+from ocrep.cli import main
+with contextlib.redirect_stderr(io.StringIO()):
+    ocrep.cli.running.run(["inspect", "nothing"])
 for line in sys.stdin:
     arguments = json.loads(line)
     streams = [tempfile.TemporaryFile() for _ in range(2)]
@@ -52,8 +56,6 @@ def ocrep(*arguments, **options):
 
 def ocrep_many(commands, **options):
     """Run many command lines, each in a process of its own."""
-    import json
-
     lines = "".join(json.dumps([str(argument) for argument in command]) + "\n" for command in commands)
     done = subprocess.run(
         [sys.executable, "-c", _MANY], input=lines, capture_output=True, text=True, check=True, **options

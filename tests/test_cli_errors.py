@@ -3,6 +3,8 @@
 import gzip
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +64,7 @@ CASES = {
     "negative gamma": (fit("good.csv", "--gamma", "-1"), USAGE, "finite number ≥ 0"),
     "test share": (fit("good.csv", "--test", "1.5"), USAGE, "above 0 and below 1"),
     "test share zero": (["compare", "good.csv", "--target", "weight", "--test", "0"], USAGE, "above 0 and below 1"),
-    "hidden units": (fit("good.csv")[:-1] + ["0"], USAGE, "whole number ≥ 1"),
+    "hidden units": ([*fit("good.csv")[:-1], "0"], USAGE, "whole number ≥ 1"),
     "task": (fit("good.csv", "--task", "guess"), USAGE, "--task"),
     "unknown option": (fit("good.csv", "--nonsense"), USAGE, "--nonsense"),
     "unknown command": (["fti"], USAGE, "fti"),
@@ -108,7 +110,7 @@ CASES = {
     "unknown data set": (["datasets", "irises"], USAGE, "Did you mean 'iris'?"),
     "no study": (["study", "report", "folder.csv"], DATA, "holds no study"),
     "study into a file": (["study", "quick", "--out", "good.csv"], OUTPUT, "good.csv"),
-    "size and rule at odds": (fit("good.csv")[:-1] + ["auto", "--gamma", "loo"], DATA, "n_hidden='auto'"),
+    "size and rule at odds": ([*fit("good.csv")[:-1], "auto", "--gamma", "loo"], DATA, "n_hidden='auto'"),
 }
 
 
@@ -273,8 +275,6 @@ def test_rare_classes_and_rules_that_do_not_apply(tmp_path, monkeypatch, capsys)
 
 def test_without_the_extra_one_line_says_what_to_install():
     code = "import sys; sys.modules['typer'] = None; from ocrep.cli import main; main()"
-    import subprocess
-    import sys
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == INTERNAL

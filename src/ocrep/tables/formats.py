@@ -154,7 +154,8 @@ def _wrong_text(path: str | os.PathLike[str], form: Format) -> str | None:
             for row in rows:
                 line = rows.line_num
                 if row and len(row) != width:
-                    return f"{path}, line {line}: it has {len(row)} value{'' if len(row) == 1 else 's'}, but the header has {width} columns."
+                    found = f"{len(row)} value{'' if len(row) == 1 else 's'}"
+                    return f"{path}, line {line}: it has {found}, but the header has {width} columns."
     except UnicodeDecodeError:
         return f"{path}{_line_of_bad_byte(path, form)} is not UTF-8 text: save the file as UTF-8."
     except (csv.Error, OSError, EOFError) as error:
