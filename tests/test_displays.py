@@ -1,6 +1,7 @@
 """Displays: scikit-learn's convention, and that what is drawn is what the model says."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -124,6 +125,9 @@ def test_gamma_path_equals_refitting(model):
             direct = np.sqrt(np.mean((fitted.predict(x) - y) ** 2))
             assert display.lines_[name].get_ydata()[i] == pytest.approx(direct, rel=1e-6)
     assert display.ax_.get_ylabel() == "RMSE"
+    marks = {mark.get_label(): mark.get_xdata()[0] for mark in display.ax_.get_lines()}
+    assert (marks["ocrep"], marks["0.25"]) == (model.gamma_, 0.25)
+    assert marks["none"] == display.gammas[0]  # γ = 0 has no place on a logarithmic axis
     assert {"ocrep", "none", "0.25"} <= set(labels(display))
 
 
@@ -261,3 +265,9 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
     assert {file.name for file in tmp_path.iterdir()} == {"displays.png", "report.html"}
     told = re.search(r"```text\n(.*?)```", text, flags=re.DOTALL).group(1)
     assert told in capsys.readouterr().out
+
+
+def test_drawing_libraries_are_loaded_only_to_draw():
+    code = "import sys, ocrep.displays, ocrep.report; print({'matplotlib', 'plotly', 'jinja2'} & set(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "set()"

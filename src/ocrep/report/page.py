@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from ocrep import __version__
 from ocrep.atomic import replacing
 from ocrep.report.diagnosis import Diagnosis, finite
 from ocrep.report.verdict import RuleLine
@@ -51,7 +51,7 @@ def render(diagnosis: Diagnosis) -> str:
         captions=_captions(diagnosis),
         main_rules=_main_rules(diagnosis),
         view=_view(diagnosis),
-        version=__version__,
+        version=version("ocrep"),
         style=here.joinpath("report.css").read_text(encoding="utf-8"),
         script=here.joinpath("report.js").read_text(encoding="utf-8"),
         plotly_js=plotly_js,
