@@ -240,3 +240,16 @@ def test_without_scripts_the_verdict_and_the_table_are_there(chromium, report):
     assert page.locator("#rules tbody tr").count() > 20
     assert not page.locator("#gamma").is_visible()
     browser.close()
+
+
+def test_the_control_keeps_its_height_while_the_slider_moves(open_report):
+    page = open_report("regression", 375)
+    heights = set()
+    for index in {rule["index"] for rule in view(page)["rules"]}:
+        page.evaluate(
+            "i => { const s = document.getElementById('gamma'); s.value = i; s.dispatchEvent(new Event('input')); }",
+            index,
+        )
+        settle(page)
+        heights.add(page.locator(".control").bounding_box()["height"])
+    assert len(heights) == 1
