@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint picture bench clean
+.PHONY: demo test test-browser test-torch lint picture bench clean
 
 demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
 	@$(BIN)/python examples/demo.py
@@ -15,6 +15,15 @@ demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the pap
 
 test: lint  ## lint, types, import contracts and all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
+
+test-browser: $(VENV)/.developed  ## the report in headless Chromium, which is installed if it is missing
+	@command -v chromium >/dev/null || (apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium)
+	$(BIN)/python -m pip install --quiet --group browser
+	$(BIN)/python -m pytest tests/browser
+
+test-torch: $(VENV)/.developed  ## the array tests on torch (gigabytes from the registry; the GPU too if there is one)
+	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch
+	OCREP_ARRAYS=torch $(BIN)/python -m pytest tests/test_array_api.py tests/test_gram.py
 
 lint: $(VENV)/.developed
 	$(BIN)/ruff check .
@@ -39,7 +48,7 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml
 	@touch $@
 
 $(VENV)/.developed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	@touch $@
 
 clean:

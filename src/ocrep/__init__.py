@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ocrep import datasets as datasets
     from ocrep import literature as literature
+    from ocrep import report as report
     from ocrep import rules as rules
     from ocrep import study as study
     from ocrep.compare import compare_rules as compare_rules
@@ -48,7 +49,7 @@ _HOME = {
     "TikhonovClassifier": "ocrep.estimators",
     "TikhonovRegressor": "ocrep.estimators",
 }
-_MODULES = ("datasets", "literature", "rules", "study")
+_MODULES = ("datasets", "literature", "report", "rules", "study")
 
 __all__ = ["__version__", *sorted(_HOME), *_MODULES]
 

@@ -31,4 +31,4 @@ def row_slices(n_rows: int, rows: int) -> Iterator[slice]:
 def row_blocks(X: Any, y: Any, sample_weight: Any, rows: int) -> Iterator[tuple[Any, Any, Any]]:
     """Cut `(X, y, sample_weight)` into blocks of `rows` rows."""
     for part in row_slices(X.shape[0], rows):
-        yield X[part], y[part], None if sample_weight is None else sample_weight[part]
+        yield X[part, ...], y[part, ...], None if sample_weight is None else sample_weight[part]

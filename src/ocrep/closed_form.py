@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ocrep import rules
 from ocrep.blocks import block_rows, row_blocks, row_slices
 from ocrep.choices import pick
+from ocrep.device_rows import check_inputs, check_targets, lies_elsewhere, refuse_elsewhere
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors, FoldPlan, plan_of
 from ocrep.gram import ROUTES, factor_rows
+from ocrep.kernels import array_namespace, device_of
 from ocrep.layer import Range, check_weights, observed_range
 from ocrep.leave_one_out import Rows
 from ocrep.transaction import unchanged_on_error
@@ -60,7 +62,7 @@ class ClosedForm(BaseEstimator, ABC):
             X, y = self._check_rows(X, y, reset=True)
             y = self._learn_targets(y)
             weight = self._row_weights(X, y, sample_weight)
-            self._begin_features(X.shape[1], X.dtype, lambda: observed_range(X, weight))
+            self._begin_on_rows(X, weight)
             rows = self._rows(X, y, weight)
             self._learn(rows)
             self._decide(rows)
@@ -93,7 +95,7 @@ class ClosedForm(BaseEstimator, ABC):
         """Merge checked rows that come once into the factor, or begin one."""
         first = not hasattr(self, "factor_")
         if first:
-            self._begin_features(X.shape[1], X.dtype, lambda: observed_range(X, weight))
+            self._begin_on_rows(X, weight)
         folds = self._begin_folds() if first else self.folds_
         rows = self._rows(X, y, weight)
         if folds is None:
@@ -141,7 +143,7 @@ class ClosedForm(BaseEstimator, ABC):
 
     def _rows(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Rows:
         """The checked rows as features and coded targets, block by block, as often as asked."""
-        rows = block_rows(self._features(X[:1]).shape[1] + self._encode(y[:1]).shape[1], X.shape[1])
+        rows = block_rows(self._features(X[:1, ...]).shape[1] + self._encode(y[:1, ...]).shape[1], X.shape[1])
 
         def blocks() -> Iterator[tuple[Any, Any, Any]]:
             for x, t, w in row_blocks(X, y, weight, rows):
@@ -162,21 +164,43 @@ class ClosedForm(BaseEstimator, ABC):
 
     def _outputs(self, X: Any) -> np.ndarray:
         """HW + b, (n_samples, n_targets), block by block, in the precision of X."""
-        weights = np.atleast_2d(self.coef_).T
-        outputs = np.empty((X.shape[0], weights.shape[1]), dtype=X.dtype)
+        xp = array_namespace(self.coef_)
+        weights = xp.reshape(self.coef_, (-1, self.coef_.shape[-1])).T
+        outputs = xp.empty((X.shape[0], weights.shape[1]), dtype=X.dtype, device=device_of(self.coef_))
         for part in row_slices(X.shape[0], block_rows(weights.shape[0], X.shape[1])):
-            outputs[part] = self._features(X[part]) @ weights + self.intercept_
+            outputs[part, :] = xp.astype(self._features(X[part, ...]) @ weights + self.intercept_, X.dtype, copy=False)
         return outputs
 
     def _check_new_rows(self, X: Any) -> Any:
         check_is_fitted(self)
+        if lies_elsewhere(X):
+            refuse_elsewhere("the model", self.coef_, X)
+            return check_inputs(self, X, reset=False)
+        self._refuse_host_rows()
         return validate_data(self, X, reset=False, **_INPUTS)
 
     def _check_rows(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if lies_elsewhere(X):
+            if not reset:
+                refuse_elsewhere("the model", self.coef_, X)
+            X = check_inputs(self, X, reset=reset)
+            return X, check_targets(y, X, labels=self._labels_as_targets)
+        if not reset:
+            self._refuse_host_rows()
         return validate_data(self, X, y, reset=reset, **_INPUTS, **self._target_options)
+
+    def _refuse_host_rows(self) -> None:
+        """Raise if the model was trained on rows of another library, and so predicts on those only."""
+        if not isinstance(self.coef_, np.ndarray):
+            xp, device = array_namespace(self.coef_), device_of(self.coef_)
+            raise ValueError(f"The model was trained on {device} with {xp.__name__}: give X as such an array.")
 
     def _row_weights(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         return check_weights(sample_weight, X)
+
+    def _begin_on_rows(self, X: Any, weight: Any) -> None:
+        """Fix the map from inputs to features, from checked rows."""
+        self._begin_features(X.shape[1], X.dtype, lambda: observed_range(X, weight))
 
     @abstractmethod
     def _begin_features(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> None:

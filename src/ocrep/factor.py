@@ -132,9 +132,10 @@ class Factor:
             raise ValueError(f"There are {M} features: n_features={n_features} is not among 1, …, {M}.")
         xp = array_namespace(self.R)
         m = first + n_features
-        top = xp.concat([self.R[:m, :m], self.R[:m, first + M :]], axis=1)
+        rows = min(m, self.R.shape[0])
+        top = xp.concat([self.R[:rows, :m], self.R[:rows, first + M :]], axis=1)
         # Below the block only targets are left; their few columns are triangularized again.
-        rest = triangle(self.R[m:, first + M :])
+        rest = triangle(self.R[rows:, first + M :])
         below = xp.concat([xp.zeros((rest.shape[0], m), dtype=rest.dtype, device=device_of(rest)), rest], axis=1)
         return replace(
             self,

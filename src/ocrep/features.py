@@ -35,6 +35,10 @@ class HiddenUnits(ClosedForm):
     max_hidden: int
     layer_: RandomLayer
 
+    def _begin_on_rows(self, X: Any, weight: Any) -> None:
+        super()._begin_on_rows(X, weight)
+        self.layer_.map_ = self.layer_.map_.beside(X)
+
     def _begin_features(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> None:
         layer = RandomLayer(**{name: getattr(self, name) for name in _LAYER_PARAMETERS})
         if self._auto:

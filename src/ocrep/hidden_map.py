@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ocrep.device_rows import beside
 from ocrep.kernels import Array, array_namespace, as_float64, device_of, overwritten
 from ocrep.threads import on_parts
 
@@ -98,6 +99,11 @@ class HiddenMap:
     def astype(self, dtype: Any) -> HiddenMap:
         """The same map computed in another precision; the input is still centred in float64."""
         return replace(self, weights=self.weights.astype(dtype), biases=self.biases.astype(dtype))
+
+    def beside(self, X: Any) -> HiddenMap:
+        """The same map in the library and on the device of X."""
+        arrays = {name: beside(getattr(self, name), X) for name in ("weights", "biases", "center", "scale")}
+        return replace(self, **arrays)
 
     def take(self, units: Any) -> HiddenMap:
         """The map of some units, by a slice or an index."""

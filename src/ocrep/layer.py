@@ -21,8 +21,9 @@ from sklearn.utils.validation import (
 )
 
 from ocrep.choices import pick
+from ocrep.device_rows import check_inputs, check_weights_beside, lies_elsewhere, range_beside, refuse_elsewhere
 from ocrep.hidden_map import ACTIVATIONS, Activation, HiddenMap
-from ocrep.kernels import Array
+from ocrep.kernels import EPS, Array, array_namespace
 from ocrep.transaction import unchanged_on_error
 
 
@@ -121,16 +122,25 @@ class RandomLayer(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomLayer:
         """Draw the weights and learn the input range; rows of zero weight are not looked at."""
         with unchanged_on_error(self):
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            X = self._check_inputs(X, reset=True)
             weight = check_weights(sample_weight, X)
             self.draw(X.shape[1], X.dtype, lambda: observed_range(X, weight))
+            self.map_ = self.map_.beside(X)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Give H, or [X | H] with a direct link."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.map_(X).astype(X.dtype, copy=False)
+        X = self._check_inputs(X, reset=False)
+        H = self.map_(X)
+        return array_namespace(H).astype(H, X.dtype, copy=False)
+
+    def _check_inputs(self, X: Any, *, reset: bool) -> Any:
+        if lies_elsewhere(X):
+            if not reset:
+                refuse_elsewhere("the layer", self.weights_, X)
+            return check_inputs(self, X, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the outputs: the inputs' own names with a direct link, then "randomlayer0", "randomlayer1", …"""
@@ -203,6 +213,8 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     """Give weights as float64, one per row of X: finite, ≥ 0 and not all zero."""
     if sample_weight is None:
         return None
+    if lies_elsewhere(X):
+        return check_weights_beside(sample_weight, X)
     sample_weight = sample_weight if np.isscalar(sample_weight) else np.asarray(sample_weight)
     if np.size(sample_weight) and not np.count_nonzero(sample_weight):
         raise ValueError("All sample weights are zero: at least one row must count.")
@@ -236,6 +248,8 @@ def _input_range(scale: Any, n_inputs: int, observe: Callable[[], Range]) -> Ran
 
 def observed_range(X: Any, sample_weight: Any) -> Range:
     """The least and the largest value of each input among rows of positive weight; (∞, −∞) if there is none."""
+    if lies_elsewhere(X):
+        return range_beside(X, sample_weight)
     counts = None if sample_weight is None else sample_weight > 0
     if sparse.issparse(X):
         low, high = min_max_axis(X if counts is None else X[counts], axis=0)
@@ -250,7 +264,8 @@ def _to_unit_interval(low: np.ndarray, high: np.ndarray, dtype: Any) -> tuple[np
     """The mid-range, and the factor that brings the rest to [−1, 1]; 0 for a constant input."""
     center, half = low / 2 + high / 2, high / 2 - low / 2
     # A range of a few units in the last place is rounding, not information; stretching it would feed in noise.
-    constant = half <= np.maximum(2 * np.finfo(dtype).eps * np.abs(center), np.finfo(np.float64).tiny)
+    eps = EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)
+    constant = half <= np.maximum(2 * eps * np.abs(center), np.finfo(np.float64).tiny)
     return center, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, half))
 
 

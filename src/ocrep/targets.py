@@ -14,6 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from ocrep.blocks import block_rows, row_slices
 from ocrep.calibration import Calibrator
 from ocrep.closed_form import ClosedForm
+from ocrep.device_rows import beside, codes_of, distinct_labels, label_totals, lies_elsewhere
+from ocrep.kernels import Array, array_namespace, device_of
 from ocrep.leave_one_out import Rows
 from ocrep.transaction import unchanged_on_error
 
@@ -60,28 +62,31 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         X = self._check_new_rows(X)
         outputs = self._outputs(X)
         predicted = outputs[:, 0] if self._one_dimensional else outputs
-        return (predicted, self._standard_deviations(X).reshape(predicted.shape)) if return_std else predicted
+        if not return_std:
+            return predicted
+        return predicted, array_namespace(predicted).reshape(self._standard_deviations(X), predicted.shape)
 
-    def _standard_deviations(self, X: Any) -> np.ndarray:
-        factor = np.empty(X.shape[0])
-        for part in row_slices(X.shape[0], block_rows(self.spectrum_.Vt.shape[1], X.shape[1])):
-            factor[part] = self.spectrum_.variance_factor(self._features(X[part]), self.gamma_)
+    def _standard_deviations(self, X: Any) -> Array:
+        xp = array_namespace(self.coef_)
+        parts = row_slices(X.shape[0], block_rows(self.spectrum_.Vt.shape[1], X.shape[1]))
+        factor = xp.concat([self.spectrum_.variance_factor(self._features(X[part, ...]), self.gamma_) for part in parts])
         noise = self.spectrum_.noise_variance(self.gamma_)
-        return np.sqrt(noise * (1.0 + factor[:, None])).astype(X.dtype, copy=False)
+        return xp.astype(xp.sqrt(noise * (1.0 + factor[:, None])), X.dtype, copy=False)
 
     def _learn_targets(self, y: np.ndarray) -> np.ndarray:
         self._one_dimensional = y.ndim == 1
         return self._known_targets(y)
 
     def _known_targets(self, y: np.ndarray) -> np.ndarray:
-        assert_all_finite(y, input_name="y")  # objects such as None become NaN only after scikit-learn's own check
+        if isinstance(y, np.ndarray):
+            assert_all_finite(y, input_name="y")  # objects such as None become NaN only after scikit-learn's own check
         return y
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
-        return y.reshape(y.shape[0], -1)
+        return array_namespace(y).reshape(y, (y.shape[0], -1))
 
     def _store_weights(self, weights: np.ndarray, intercept: np.ndarray) -> None:
-        self.coef_ = weights[0] if self._one_dimensional else weights
+        self.coef_ = weights[0, :] if self._one_dimensional else weights
         self.intercept_ = float(intercept[0]) if self._one_dimensional else intercept
 
 
@@ -135,7 +140,9 @@ class Classification(ClassifierMixin, ClosedForm):
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label with the largest output."""
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        xp = array_namespace(scores)
+        codes = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
+        return xp.take(beside(self.classes_, scores), codes, axis=0)
 
     @available_if(_calibrated)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -164,18 +171,21 @@ class Classification(ClassifierMixin, ClosedForm):
     def _decide(self, rows: Rows | None) -> None:
         super()._decide(rows)
         self.__dict__.pop("calibrator_", None)
+        if self.calibrate is not None and lies_elsewhere(self.coef_):
+            raise ValueError("calibrate='loo' works on NumPy arrays only: copy the rows to the host, or set it to None.")
         if self.calibrate is not None and rows is not None:
             self.calibrator_ = Calibrator.on_left_out_rows(self.spectrum_, rows, self.gamma_)
 
     def _learn_targets(self, y: np.ndarray) -> np.ndarray:
-        self.classes_ = _distinct(_labels(y))
+        self.classes_ = distinct_labels(y) if lies_elsewhere(y) else _distinct(_labels(y))
         _refuse_one_class(self.classes_, "y")
         return self._known_targets(y)
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
+        xp = array_namespace(y)
         n_classes = len(self.classes_)
-        columns = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-        return np.where(y[:, None] == columns, 1.0, -1.0)
+        columns = xp.arange(1 if n_classes == 2 else 0, n_classes, dtype=y.dtype, device=device_of(y))
+        return 2.0 * xp.astype(y[:, None] == columns, xp.float64) - 1.0
 
     def _store_weights(self, weights: np.ndarray, intercept: np.ndarray) -> None:
         self.coef_, self.intercept_ = weights, intercept
@@ -183,10 +193,11 @@ class Classification(ClassifierMixin, ClosedForm):
     def _row_weights(self, X: Any, y: np.ndarray, sample_weight: Any, *, streamed: bool = False) -> np.ndarray | None:
         weight = super()._row_weights(X, y, sample_weight)
         if self.class_weight is not None:
-            by_row = self._class_factors(y, weight, streamed)[y]
+            by_row = array_namespace(y).take(beside(self._class_factors(y, weight, streamed), y), y, axis=0)
             weight = by_row if weight is None else weight * by_row
         if weight is not None and not streamed:
-            _refuse_one_class(self.classes_[np.unique(y[weight > 0])], "The rows of positive weight")
+            counting = distinct_labels(y[weight > 0]) if lies_elsewhere(y) else np.unique(y[weight > 0])
+            _refuse_one_class(self.classes_[counting], "The rows of positive weight")
         return weight
 
     def _class_factors(self, y: np.ndarray, weight: np.ndarray | None, streamed: bool) -> np.ndarray:
@@ -199,7 +210,10 @@ class Classification(ClassifierMixin, ClosedForm):
             raise ValueError(
                 "class_weight='balanced' needs all rows at once: use fit, or give partial_fit a dict of weights."
             )
-        totals = np.bincount(y, weights=weight, minlength=len(self.classes_))
+        if lies_elsewhere(y):
+            totals = label_totals(y, weight, len(self.classes_))
+        else:
+            totals = np.bincount(y, weights=weight, minlength=len(self.classes_))
         return totals.sum() / (len(totals) * np.where(totals > 0, totals, np.inf))
 
     def _given_class_factors(self, given: dict[Any, float]) -> np.ndarray:
@@ -226,9 +240,12 @@ class Classification(ClassifierMixin, ClosedForm):
             raise ValueError(f"classes={classes.tolist()} differs from the first call's {self.classes_.tolist()}.")
 
     def _known_targets(self, y: np.ndarray) -> np.ndarray:
-        labels = _labels(y)
-        codes = np.searchsorted(self.classes_, labels).clip(max=len(self.classes_) - 1)
-        new = np.unique(labels[self.classes_[codes] != labels])
+        if lies_elsewhere(y):
+            codes, new = codes_of(y, self.classes_)
+        else:
+            labels = _labels(y)
+            codes = np.searchsorted(self.classes_, labels).clip(max=len(self.classes_) - 1)
+            new = np.unique(labels[self.classes_[codes] != labels])
         if len(new):
             raise ValueError(
                 f"y holds labels that are not among the classes {self.classes_.tolist()}: {new.tolist()}. "
