@@ -20,10 +20,7 @@ def test_any_cutting_and_order_gives_the_survey_of_the_whole(cuts, weighted, see
     X, y, w = rows(seed=seed)
     weight = w if weighted else None
     ends = [0, *sorted(cuts), 50]
-    parts = [
-        Survey.of(X[a:b], y[a:b], None if weight is None else weight[a:b], labels=True)
-        for a, b in pairwise(ends)
-    ]
+    parts = [Survey.of(X[a:b], y[a:b], None if weight is None else weight[a:b], labels=True) for a, b in pairwise(ends)]
     parts = [parts[i] for i in np.random.default_rng(seed).permutation(len(parts))]
     whole, merged = Survey.of(X, y, weight, labels=True), Survey.merged(parts)
     assert (merged.n_rows, merged.weight_sum, merged.dtype) == (whole.n_rows, whole.weight_sum, whole.dtype)
