@@ -9,12 +9,13 @@ from dataclasses import dataclass
 # Each case runs in a child of one process that has the libraries loaded: `main()` with its own arguments, streams and
 # exit code, for a fiftieth of the price of a new interpreter.
 _MANY = """
-import contextlib, io, json, os, sys, tempfile
+import contextlib, gc, io, json, os, sys, tempfile
 import ocrep.cli.app, ocrep.cli.running, ocrep.onnx, ocrep.persistence, ocrep.report, ocrep.study, ocrep.table_model
 import pyarrow.csv, rich.table, skops.io, typer
 from ocrep.cli import main
 with contextlib.redirect_stderr(io.StringIO()):
     ocrep.cli.running.run(["inspect", "nothing"])
+gc.freeze()  # else each child's first collection copies all that the libraries have made
 for line in sys.stdin:
     arguments = json.loads(line)
     streams = [tempfile.TemporaryFile() for _ in range(2)]

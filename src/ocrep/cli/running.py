@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 import warnings
@@ -21,10 +20,9 @@ def run(arguments: list[str]) -> int:
             code = _dispatch([argument for argument in arguments if argument != "--debug"])
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        # `| head` has enough; Python would complain again when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exit_codes.PIPE
+    except SystemExit as end:
+        # typer leaves in this way only when no one reads standard output any more (`| head`).
+        return exit_codes.PIPE if end.code == 1 else int(end.code or 0)
     except KeyboardInterrupt:
         return _say("interrupted.", exit_codes.INTERRUPTED)
     except Exception as error:
