@@ -62,7 +62,7 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     _refuse_no_file(path)
     form = format_of(path)
     with reading(path):
-        names = _csv_header(path, form) if form.kind == "csv" else _schema(path, form).names
+        names = _csv_header(path, form) if form.kind == "csv" else schema_of(path, form).names
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
         raise DataError(f"{path}: the column name {twice[0]!r} appears more than once: give each column its own name.")
@@ -131,7 +131,8 @@ def _csv_header(path: str | os.PathLike[str], form: Format) -> list[str]:
     return names
 
 
-def _schema(path: str | os.PathLike[str], form: Format) -> Any:
+def schema_of(path: str | os.PathLike[str], form: Format) -> Any:
+    """The Arrow schema that a Parquet or Arrow file states."""
     return pyarrow.parquet.read_schema(path) if form.kind == "parquet" else arrow_file(path).schema
 
 

@@ -105,31 +105,34 @@ def _frame(arrays: dict[str, np.ndarray]) -> Any:
 
 def _batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
     """Tables of at most a block of rows."""
-    source = {"csv": _csv_batches, "parquet": _parquet_batches, "arrow": _arrow_batches}[form.kind]
+    source = {"csv": _csv_batches, "parquet": parquet_batches, "arrow": arrow_batches}[form.kind]
     for batch in source(path, form, columns):
         for start in range(0, batch.num_rows, BLOCK_ROWS):
             yield pyarrow.Table.from_batches([batch.slice(start, BLOCK_ROWS)])
 
 
 def _collect(path: str | os.PathLike[str], form: Format, columns: Sequence[str]) -> Any:
-    source = {"parquet": _parquet_batches, "arrow": _arrow_batches}[form.kind]
+    source = {"parquet": parquet_batches, "arrow": arrow_batches}[form.kind]
     batches = list(source(path, form, list(columns)))
     return pyarrow.Table.from_batches(batches) if batches else pyarrow.table({name: [] for name in columns})
 
 
-def _parquet_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
+def parquet_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
+    """Some columns of a Parquet file, at most a block of rows at a time."""
     # Without a buffer size, and with pre-buffering, Arrow holds a whole row group, which may be the whole file.
     with pyarrow.parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
         yield from file.iter_batches(batch_size=BLOCK_ROWS, columns=columns, use_threads=False)
 
 
-def _arrow_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
+def arrow_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
+    """Some columns of an Arrow file, in the batches it was written in."""
     file = arrow_file(path)
     for number in range(file.num_record_batches):
         yield file.get_batch(number).select(columns)
 
 
-def _csv_options(path: str | os.PathLike[str], form: Format, columns: Sequence[str], **convert_options: Any) -> Any:
+def csv_options(path: str | os.PathLike[str], form: Format, columns: Sequence[str], **convert_options: Any) -> Any:
+    """How `pyarrow.csv` has to read these columns: little at a time, and with the mark that the header shows."""
     return {
         "read_options": csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
         "parse_options": csv.ParseOptions(delimiter=delimiter_of(path, form), newlines_in_values=True),
@@ -139,10 +142,10 @@ def _csv_options(path: str | os.PathLike[str], form: Format, columns: Sequence[s
 
 def _csv_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
     """Every column as text: converting it ourselves, we can say which value of which row is wrong."""
-    options = _csv_options(path, form, columns, column_types=dict.fromkeys(columns, pyarrow.string()))
+    options = csv_options(path, form, columns, column_types=dict.fromkeys(columns, pyarrow.string()))
     with csv.open_csv(os.fspath(path), **options) as reader:
         yield from reader
 
 
 def _read_csv(path: str | os.PathLike[str], form: Format, columns: Sequence[str]) -> Any:
-    return csv.read_csv(os.fspath(path), **_csv_options(path, form, columns))
+    return csv.read_csv(os.fspath(path), **csv_options(path, form, columns))
