@@ -95,19 +95,20 @@ class Gram:
         if not float(lam[0]) * PROVED_CONDITION**2 > scale:
             return None
         sigma, Vt = xp.flip(xp.sqrt(lam)), xp.flip(xp.matrix_transpose(V), axis=0)
-        UtT = xp.matmul(Vt, G[:M, M:]) / sigma[:, None]
-        explained, weights = (xp.sum(z * z, axis=0) for z in (UtT, UtT / sigma[:, None]))
         total = xp.linalg.diagonal(G)[M:]
-        residual = total - explained
+        size = xp.sqrt(xp.where(total > 0.0, total, xp.ones_like(total)))
+        z = xp.matmul(Vt, G[:M, M:]) / sigma[:, None] / size
+        left = 1.0 - xp.sum(z * z, axis=0)
         # An error E of HᵀH moves the rss by wᵀEw, w the unregularized weights. Its entries are nearly independent
-        # and of size ε·σ₁²/M, so that ‖E‖ is about 2√M of them.
-        error = EPS * (min(1.0, 2.0 / M**0.5) * scale * weights + total + of_mean[M:])
-        certain = error <= 2.0 * RESIDUAL_ERROR * xp.sqrt(total * xp.abs(residual))
+        # and of size ε·σ₁²/M, so that ‖E‖ is about 2√M of them. All this in units of ‖T‖².
+        moved = scale * min(1.0, 2.0 / M**0.5) * xp.sum((z / sigma[:, None]) ** 2, axis=0)
+        error = EPS * (moved + 1.0 + of_mean[M:] / size / size)
+        certain = (error <= 2.0 * RESIDUAL_ERROR * xp.sqrt(xp.abs(left))) & (left >= RESIDUAL_LEFT)
         R = _root(self.matrix, self.counts.n_targets)
-        if R is None or not bool(xp.all(certain & (residual >= RESIDUAL_LEFT * total))):
+        if R is None or not bool(xp.all(certain | (total == 0.0))):
             return None
         factor = replace(self.counts, R=R)
-        return factor, factor.with_svd(sigma, Vt, UtT, residual, discarded=sigma[:0])
+        return factor, factor.with_svd(sigma, Vt, z * size, total * left, discarded=sigma[:0])
 
     def refined(self, blocks: Iterable[tuple[Any, ...]]) -> tuple[Factor, Spectrum] | None:
         """R = R₂R₁ from one more pass, R₁ of this matrix and R₂ of the rows of A·R₁⁻¹; None beyond κ ≈ 10¹²."""

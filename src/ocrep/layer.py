@@ -100,6 +100,8 @@ class RandomLayer(TransformerMixin, BaseEstimator):
            [0.63, 0.57, 0.53]])
     """
 
+    map_: HiddenMap
+
     def __init__(
         self,
         n_hidden: int = 200,
