@@ -98,7 +98,7 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, gamma: str, out: 
             ("γ", f"{network.gamma_:.3g} ({gamma})" if network.gamma_ else "0 (not regularized)"),
             (
                 "condition number",
-                f"{network.condition_number_:.2g} before, {network.regularized_condition_number_:.2g} with γ",
+                f"{network.condition_number_:.3g} before, {network.regularized_condition_number_:.3g} with γ",
             ),
             ("rank", f"{network.rank_} of {counted(network.n_hidden_, 'hidden unit')}"),
             ("time to train", f"{trained.seconds:.2f} s"),

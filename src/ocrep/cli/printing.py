@@ -33,7 +33,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     table.add_column(overflow="fold")
     for name, value in pairs:
         table.add_row(_plain(name), _plain(value))
-    _console().print(table)
+    _print_rows(table)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
@@ -46,7 +46,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: S
         table.add_column(name, justify="left" if number in left else "right", no_wrap=True)
     for row in rows:
         table.add_row(*map(_plain, row))
-    _console().print(table)
+    _print_rows(table)
 
 
 @contextmanager
@@ -62,6 +62,14 @@ def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task("Reading", total=None)
         yield lambda stage, done, total: bars.update(bar, description=stage, completed=done, total=total)
+
+
+def _print_rows(table: Any) -> None:
+    """Without the spaces that rich fills lines up with."""
+    console = _console()
+    with console.capture() as text:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in text.get().splitlines()))
 
 
 def _console() -> Any:
