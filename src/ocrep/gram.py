@@ -71,16 +71,12 @@ class Gram:
     @classmethod
     def of(cls, blocks: Iterable[tuple[Any, ...]], *, intercept: bool) -> Gram:
         """Accumulate row blocks, one product HᵀH each."""
-        counts, sums = None, None
-        # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
-        with np.errstate(invalid="ignore", over="ignore"):
-            for block in blocks:
-                rows = RowBlock.of(*block)
-                counts = (Factor.empty(rows, intercept) if counts is None else counts).counting(rows)
-                sums = _add(sums, *rows.parts(counts.shift, intercept))
-        if counts is None or sums is None:
+        products = None
+        for block in blocks:
+            products = Products.adding(products, block, intercept=intercept)
+        if products is None:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
-        return cls(_assembled(*sums, first=int(intercept)), counts)
+        return products.gram()
 
     def proved(self) -> tuple[Factor, Spectrum] | None:
         """The factor and the spectrum by Cholesky and eigenvalues, or None if squaring may have cost too much."""
@@ -88,6 +84,10 @@ class Gram:
             return None
         xp = array_namespace(self.matrix)
         M, first = self.counts.n_features, int(self.counts.intercept)
+        R = _root(self.matrix, self.counts.n_targets)
+        # κ is at least the ratio of two diagonal entries: hopeless cases are seen before any eigenvalue.
+        if R is None or not _diagonal_ratio(R[first : first + M, first : first + M]) < PROVED_CONDITION:
+            return None
         G, of_mean = _centred(self.matrix, first)
         lam, V = xp.linalg.eigh(G[:M, :M])
         # Rounding is relative to what was summed, the part of the mean included.
@@ -104,8 +104,7 @@ class Gram:
         moved = scale * min(1.0, 2.0 / M**0.5) * xp.sum((z / sigma[:, None]) ** 2, axis=0)
         error = EPS * (moved + 1.0 + of_mean[M:] / size / size)
         certain = (error <= 2.0 * RESIDUAL_ERROR * xp.sqrt(xp.abs(left))) & (left >= RESIDUAL_LEFT)
-        R = _root(self.matrix, self.counts.n_targets)
-        if R is None or not bool(xp.all(certain | (total == 0.0))):
+        if not bool(xp.all(certain | (total == 0.0))):
             return None
         factor = replace(self.counts, R=R)
         return factor, factor.with_svd(sigma, Vt, z * size, total * left, discarded=sigma[:0])
@@ -151,6 +150,28 @@ class Gram:
         return finite and bool(xp.all(features > SMALLEST**2))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """A Gram matrix in the making: HᵀH, Hᵀ[1 | T] and [1 | T]ᵀ[1 | T] of the rows so far, and their counts."""
+
+    sums: tuple[Array, Array, Array]
+    counts: Factor
+
+    @classmethod
+    def adding(cls, so_far: Products | None, block: tuple[Any, ...], *, intercept: bool) -> Products:
+        """Add a block `(H, T, sample_weight)` to the sums so far, which are changed in place."""
+        rows = RowBlock.of(*block)
+        # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
+        with np.errstate(invalid="ignore", over="ignore"):
+            counts = (Factor.empty(rows, intercept) if so_far is None else so_far.counts).counting(rows)
+            sums = _add(None if so_far is None else so_far.sums, *rows.parts(counts.shift, intercept))
+        return cls(sums, counts)
+
+    def gram(self) -> Gram:
+        """The matrix, now that all rows are in it."""
+        return Gram(_assembled(*self.sums, first=int(self.counts.intercept)), self.counts)
+
+
 def _add(sums: tuple[Array, Array, Array] | None, H: Array, beside: Array) -> tuple[Array, Array, Array]:
     """HᵀH, Hᵀ[1 | T] and [1 | T]ᵀ[1 | T], added to what is there in place."""
     xp = array_namespace(H)
@@ -178,6 +199,12 @@ def _centred(G: Array, first: int) -> tuple[Array, Array]:
         return G, 0.0 * G[0, :]
     away = G[0, 1:] / G[0, 0] ** 0.5
     return G[1:, 1:] - away * away[:, None], away * away
+
+
+def _diagonal_ratio(R: Array) -> float:
+    xp = array_namespace(R)
+    entries = xp.abs(xp.linalg.diagonal(R))
+    return float(xp.max(entries)) / float(xp.min(entries))
 
 
 def _root(G: Array, n_targets: int) -> Array | None:
