@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ocrep.kernels import EPS, SMALLEST, Array, array_namespace, device_of, triangle
+from ocrep.polar import svd_of_triangle
 from ocrep.row_block import RowBlock
 from ocrep.spectrum import Spectrum, rank_tolerance
 
@@ -100,7 +101,7 @@ class Factor:
         M = self.n_features
         R = self.centred()
         k = min(R.shape[0], M)
-        U, sigma, Vt = xp.linalg.svd(R[:k, :M], full_matrices=False)
+        U, sigma, Vt = svd_of_triangle(R[:k, :M])
         UtT = xp.matmul(xp.matrix_transpose(U), R[:k, M:])
         tolerance = rank_tolerance(M, float(sigma[0]) if k else 0.0)
         p = int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
