@@ -15,6 +15,7 @@ from ocrep import rules
 from ocrep.blocks import block_rows, row_blocks, row_slices
 from ocrep.choices import pick
 from ocrep.device_rows import check_inputs, check_targets, lies_elsewhere, refuse_elsewhere
+from ocrep.distributed import is_dask
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors, FoldPlan, plan_of
 from ocrep.gram import ROUTES, factor_rows
@@ -59,6 +60,8 @@ class ClosedForm(BaseEstimator, ABC):
             self._check_parameters()
             for name in ("factor_", "folds_"):
                 self.__dict__.pop(name, None)
+            if is_dask(X):
+                return self._fit_where_rows_lie(X, y, sample_weight)
             X, y = self._check_rows(X, y, reset=True)
             y = self._learn_targets(y)
             weight = self._row_weights(X, y, sample_weight)
@@ -67,6 +70,25 @@ class ClosedForm(BaseEstimator, ABC):
             self._learn(rows)
             self._decide(rows)
         return self
+
+    def _fit_where_rows_lie(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Train on Dask collections; Dask is imported by now, and only then."""
+        from ocrep.distributed.training import fit
+
+        fit(self, X, y, sample_weight)
+        return self
+
+    def _lazily(self, what: str, X: Any, *, n_columns: int | None = None, dtype: Any = None) -> Any:
+        """One of the model's answers on a Dask collection, as a lazy Dask array."""
+        from ocrep.distributed.prediction import predict
+
+        return predict(self, X, what, n_columns=n_columns, dtype=dtype)
+
+    def _agreement(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """How well predictions on Dask collections agree with y."""
+        from ocrep.distributed.prediction import score
+
+        return score(self, X, y, sample_weight)
 
     def with_gamma(self, gamma: str | float | rules.Rule) -> Self:
         """Give the same network under another rule, from the stored factor, without the data.
@@ -195,7 +217,9 @@ class ClosedForm(BaseEstimator, ABC):
             xp, device = array_namespace(self.coef_), device_of(self.coef_)
             raise ValueError(f"The model was trained on {device} with {xp.__name__}: give X as such an array.")
 
-    def _row_weights(self, X: Any, y: np.ndarray, sample_weight: Any) -> np.ndarray | None:
+    def _row_weights(self, X: Any, y: np.ndarray, sample_weight: Any, *, streamed: bool = False) -> np.ndarray | None:
+        """Weights of checked rows; `streamed` rows are not all there are."""
+        del streamed
         return check_weights(sample_weight, X)
 
     def _begin_on_rows(self, X: Any, weight: Any) -> None:

@@ -10,11 +10,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from ocrep.blocks import block_rows, row_slices
 from ocrep.calibration import Calibrator
 from ocrep.closed_form import ClosedForm
 from ocrep.device_rows import beside, codes_of, distinct_labels, label_totals, lies_elsewhere
+from ocrep.distributed import is_dask
 from ocrep.kernels import Array, array_namespace, device_of
 from ocrep.leave_one_out import Rows
 from ocrep.transaction import unchanged_on_error
@@ -59,12 +61,24 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         -------
         ndarray, or a pair of them with `return_std`
         """
+        if is_dask(X):
+            return self._predict_lazily(X, return_std)
         X = self._check_new_rows(X)
         outputs = self._outputs(X)
         predicted = outputs[:, 0] if self._one_dimensional else outputs
         if not return_std:
             return predicted
         return predicted, array_namespace(predicted).reshape(self._standard_deviations(X), predicted.shape)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², averaged over targets; of Dask collections only sums are brought here."""
+        return self._agreement(X, y, sample_weight).r2 if is_dask(X) else super().score(X, y, sample_weight)
+
+    def _predict_lazily(self, X: Any, return_std: bool) -> Any:
+        check_is_fitted(self)
+        n_columns = None if self._one_dimensional else len(self.coef_)
+        predicted = self._lazily("predict", X, n_columns=n_columns)
+        return (predicted, self._lazily("standard deviations", X, n_columns=n_columns)) if return_std else predicted
 
     def _standard_deviations(self, X: Any) -> Array:
         xp = array_namespace(self.coef_)
@@ -133,12 +147,19 @@ class Classification(ClassifierMixin, ClosedForm):
         These are the network's outputs, or with `calibrate="loo"` the logits of the probabilities: `predict` follows
         the scores, and so all three agree.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            n_classes = len(self.classes_)
+            return self._lazily("decision_function", X, n_columns=None if n_classes == 2 else n_classes)
         outputs = self._outputs(self._check_new_rows(X))
         scores = self._calibrator().scores(outputs) if self.calibrate is not None else outputs
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label with the largest output."""
+        if is_dask(X):
+            check_is_fitted(self)
+            return self._lazily("predict", X, dtype=self.classes_.dtype)
         scores = self.decision_function(X)
         xp = array_namespace(scores)
         codes = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
@@ -152,8 +173,15 @@ class Classification(ClassifierMixin, ClosedForm):
     @available_if(_calibrated)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Give the logarithm of `predict_proba`."""
+        if is_dask(X):
+            self._calibrator()
+            return self._lazily("predict_log_proba", X, n_columns=len(self.classes_))
         outputs = self._outputs(self._check_new_rows(X))
         return self._calibrator().log_probabilities(outputs)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose label is predicted; of Dask collections only sums are brought here."""
+        return self._agreement(X, y, sample_weight).accuracy if is_dask(X) else super().score(X, y, sample_weight)
 
     def _calibrator(self) -> Calibrator:
         if not hasattr(self, "calibrator_"):

@@ -1,0 +1,186 @@
+"""`Partitions`: the rows of Dask collections, worked on where they lie and merged in a tree; lazy maps over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+from uuid import uuid4
+
+import dask.array as da
+import numpy as np
+from dask.base import compute, get_scheduler, optimize
+from dask.core import flatten
+from dask.delayed import Delayed, delayed
+from dask.highlevelgraph import HighLevelGraph
+from dask.task_spec import DataNode, List, Task, TaskRef
+
+# Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
+ARITY = 8
+# A cluster tries a task again so often when it raises; a worker that dies is the scheduler's own affair.
+RETRIES = 2
+# Rows of partitions of unknown height are numbered from here on: no partition is higher than this.
+FAR_APART = 2**40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partitions:
+    """Rows `[X, y]` or `[X, y, sample_weight]` in partitions, each a node of one graph that is never held here."""
+
+    sources: tuple[Any, ...]
+    rows: tuple[Any, ...]
+    """The graph's node that gives each partition's rows."""
+    starts: tuple[int, ...]
+    """The number of each partition's first row: the global one where heights are known."""
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any = None) -> Partitions:
+        """Bring the partitions of X, y and the weights side by side, without computing any."""
+        named = {"X": X, "y": y, **({} if sample_weight is None else {"sample_weight": sample_weight})}
+        kinds = {name: _kind(name, part) for name, part in named.items()}
+        if len(set(kinds.values())) > 1:
+            told = ", ".join(f"{name} a Dask {kind}" for name, kind in kinds.items())
+            raise ValueError(f"Partitions are only aligned among the same kind, and here {told}: see to_dask_array().")
+        _check_axes(named)
+        return cls._of_arrays(named) if kinds["X"] == "array" else cls._of_frames(named)
+
+    @classmethod
+    def _of_frames(cls, named: dict[str, Any]) -> Partitions:
+        X, *others = named.values()
+        for name, part in named.items():
+            if part.npartitions != X.npartitions:
+                raise ValueError(
+                    f"{name} has {part.npartitions} partitions and X has {X.npartitions}: take both from one Dask "
+                    "dataframe, or repartition one like the other."
+                )
+        # One expression for all of them, so that a file is read once for X and y, and only the columns in use.
+        rows = X.map_partitions(
+            _together, *others, meta=X._meta, align_dataframes=False, enforce_metadata=False
+        ).optimize()
+        keys = list(flatten(rows.__dask_keys__()))
+        return cls((rows,), tuple(map(TaskRef, keys)), tuple(FAR_APART * i for i in range(len(keys))))
+
+    @classmethod
+    def _of_arrays(cls, named: dict[str, Any]) -> Partitions:
+        X = in_row_chunks(named["X"])
+        aligned = [X, *(_like(X, name, in_row_chunks(part)) for name, part in named.items() if name != "X")]
+        sources = optimize(*aligned)
+        keys = zip(*(flatten(source.__dask_keys__()) for source in sources), strict=True)
+        heights = X.chunks[0]
+        starts = (
+            [FAR_APART * i for i in range(len(heights))] if _unknown(heights) else accumulate(heights[:-1], initial=0)
+        )
+        return cls(sources, tuple(List(*map(TaskRef, row)) for row in keys), tuple(map(int, starts)))
+
+    def merged(self, what: str, model: Any, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
+        """merge(…) in a tree over work(model, rows, number, start) of every partition; only the end comes here.
+
+        The tree depends on the number of partitions alone, and so does the order of rounding.
+        """
+        refuse_closed_cluster()
+        (result,) = compute(self.tree(what, model, work, merge), retries=RETRIES, traverse=False)
+        return result
+
+    def tree(self, what: str, model: Any, work: Callable[..., Any], merge: Callable[..., Any]) -> Delayed:
+        """The graph of `merged`: one node for the model, one per partition, and about a seventh of that for merging."""
+        name = f"ocrep-{what}-{uuid4().hex}"
+        # A node of the graph and not scattered data: a cluster makes it anew when the worker that held it dies.
+        layer: dict[Any, Any] = {f"{name}-model": DataNode(f"{name}-model", model)}
+        nodes = [(name, 0, number) for number in range(len(self.rows))]
+        for key, rows, start in zip(nodes, self.rows, self.starts, strict=True):
+            layer[key] = Task(key, work, TaskRef(f"{name}-model"), rows, key[2], start)
+        level = 0
+        while level == 0 or len(nodes) > 1:
+            level += 1
+            below = [nodes[i : i + ARITY] for i in range(0, len(nodes), ARITY)]
+            nodes = [(name, level, i) for i in range(len(below))]
+            for key, parts in zip(nodes, below, strict=True):
+                layer[key] = Task(key, merge, *map(TaskRef, parts))
+        graph = HighLevelGraph.from_collections(name, layer, dependencies=self.sources)
+        return Delayed(nodes[0], graph, layer=name)
+
+
+def lazily(function: Callable[..., Any], X: Any, model: Any, like: np.ndarray) -> Any:
+    """A Dask array of function(block, model, like) over the partitions of X, in the shape and type of `like`."""
+    kind = _kind("X", X)
+    _check_axes({"X": X})
+    model = delayed(model, traverse=False)  # one node of the graph, whatever the number of partitions
+    if kind == "dataframe":
+        return X.map_partitions(function, model, like, meta=like, align_dataframes=False, enforce_metadata=False)
+    X = in_row_chunks(X)
+    shape: dict[str, Any] = {"drop_axis": 1} if like.ndim == 1 else {"chunks": (X.chunks[0], (like.shape[1],))}
+    return X.map_blocks(function, model=model, like=like, meta=like, dtype=like.dtype, **shape)
+
+
+def described(X: Any) -> tuple[Any, np.dtype]:
+    """What is known of X without computing it: something with its columns and no rows, and its type as a float."""
+    if _kind("X", X) == "array":
+        return np.empty((0, X.shape[1])), _as_float(X.dtype)
+    try:
+        return X._meta, _as_float(np.result_type(*X.dtypes))
+    except TypeError:  # types of pandas' own
+        return X._meta, np.dtype(np.float64)
+
+
+def refuse_closed_cluster() -> None:
+    """Raise if the scheduler in use belongs to a client whose cluster is gone; waiting for it would never end."""
+    client = getattr(get_scheduler(), "__self__", None)
+    if client is not None and getattr(client, "status", "running") != "running":
+        raise RuntimeError(
+            f"The Dask cluster is closed (its client is {client.status!r}): start one and make a new Client, or use "
+            "dask.config.set(scheduler='threads')."
+        )
+
+
+def in_row_chunks(array: Any) -> Any:
+    """The array with all columns of a row in one chunk."""
+    return array.rechunk({1: -1}) if array.ndim == 2 and array.numblocks[1] > 1 else array
+
+
+def _like(X: Any, name: str, part: Any) -> Any:
+    """`part` in the row chunks of X."""
+    mine, theirs = part.chunks[0], X.chunks[0]
+    if not _unknown(mine) and not _unknown(theirs):
+        if sum(mine) != sum(theirs):
+            raise ValueError(f"{name} has {sum(mine)} rows and X has {sum(theirs)}: each row needs both.")
+        return part.rechunk({0: theirs})
+    if len(mine) != len(theirs):
+        raise ValueError(
+            f"{name} has {len(mine)} chunks of rows and X has {len(theirs)}, some of unknown height, so that they "
+            "cannot be aligned: call compute_chunk_sizes() on both, or make them from the same partitions."
+        )
+    return part
+
+
+def _kind(name: str, part: Any) -> str:
+    """The kind of a collection; series count as dataframes."""
+    if isinstance(part, da.Array):
+        return "array"
+    if hasattr(part, "map_partitions") and hasattr(part, "divisions"):
+        return "dataframe"
+    raise TypeError(
+        f"{name} is a {type(part).__name__}, and with Dask X, y and sample_weight must be Dask arrays, or Dask "
+        "dataframes and series: convert it, for instance by dask.array.from_array."
+    )
+
+
+def _check_axes(named: dict[str, Any]) -> None:
+    for name, axes in (("X", (2,)), ("y", (1, 2)), ("sample_weight", (1,))):
+        if name in named and named[name].ndim not in axes:
+            raise ValueError(f"{name} has {named[name].ndim} axes, and {' or '.join(map(str, axes))} are needed.")
+    if isinstance(named["X"], da.Array) and math.isnan(named["X"].shape[1]):
+        raise ValueError("The number of columns of X is unknown: call compute_chunk_sizes() first.")
+
+
+def _unknown(heights: tuple[float, ...]) -> bool:
+    return math.isnan(sum(heights))
+
+
+def _as_float(dtype: Any) -> np.dtype:
+    return np.dtype(np.float32 if dtype == np.float32 else np.float64)
+
+
+def _together(*rows: Any) -> tuple[Any, ...]:
+    return rows
