@@ -66,17 +66,22 @@ def train(
 
 
 def split_rows(y: np.ndarray, task: Task, test: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on and rows to test on; classes keep their shares where each has rows enough for both parts."""
-    rows = np.arange(len(y))
+    """Rows to train on and rows to test on.
+
+    Classes keep their shares where each has rows enough for both parts; the only row of a class is trained on.
+    """
+    rows, strata, lonely = np.arange(len(y)), None, np.zeros(len(y), dtype=bool)
     n_test = int(np.ceil(test * len(y)))
-    if n_test < 1 or len(y) - n_test < 2:
-        raise DataError(f"A test part of {test:g} leaves too few of {len(y)} rows: use another share, or more rows.")
-    strata = None
     if task == "classification":
-        counts = np.unique(y, return_counts=True)[1]
-        if counts.min() >= 2 and min(n_test, len(y) - n_test) >= len(counts):
-            strata = y
-    training, held_out = train_test_split(rows, test_size=n_test, random_state=seed, stratify=strata)
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        lonely = counts[codes] == 1
+        n_classes = int((counts > 1).sum())
+        if min(n_test, len(y) - n_test - lonely.sum()) >= n_classes > 0:
+            strata = y[~lonely]
+    if n_test < 1 or len(y) - n_test - lonely.sum() < 1 or len(y) - n_test < 2:
+        raise DataError(f"A test part of {test:g} leaves too few of {len(y)} rows: use another share, or more rows.")
+    training, held_out = train_test_split(rows[~lonely], test_size=n_test, random_state=seed, stratify=strata)
+    training = np.concatenate([training, rows[lonely]])
     if task == "classification" and len(np.unique(y[training])) < 2:
         raise DataError("The training part holds only one class: use a smaller test part, or more rows.")
     return training, held_out

@@ -73,7 +73,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: the nearest known ones, or all if they are few."""
     known = list(known)
     folded = {other.casefold(): other for other in known}
-    near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
+    near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
     shown = ", ".join(map(repr, known[:8]))
