@@ -202,6 +202,8 @@ class ClosedForm(BaseEstimator, ABC):
         return validate_data(self, X, reset=False, **_INPUTS)
 
     def _check_rows(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if is_dask(X):
+            raise TypeError("Dask collections are for fit, predict and score; here rows must be in memory.")
         if lies_elsewhere(X):
             if not reset:
                 refuse_elsewhere("the model", self.coef_, X)

@@ -44,6 +44,8 @@ class Partitions:
             told = ", ".join(f"{name} a Dask {kind}" for name, kind in kinds.items())
             raise ValueError(f"Partitions are only aligned among the same kind, and here {told}: see to_dask_array().")
         _check_axes(named)
+        for name, part in named.items():
+            _refuse_lost(name, part)
         return cls._of_arrays(named) if kinds["X"] == "array" else cls._of_frames(named)
 
     @classmethod
@@ -80,7 +82,12 @@ class Partitions:
         The tree depends on the number of partitions alone, and so does the order of rounding.
         """
         refuse_closed_cluster()
-        (result,) = compute(self.tree(what, model, work, merge), retries=RETRIES, traverse=False)
+        tree = self.tree(what, model, work, merge)
+        try:
+            (result,) = compute(tree, retries=RETRIES, traverse=False)
+        except Exception as error:
+            refuse_closed_cluster(error)
+            raise
         return result
 
     def tree(self, what: str, model: Any, work: Callable[..., Any], merge: Callable[..., Any]) -> Delayed:
@@ -124,14 +131,14 @@ def described(X: Any) -> tuple[Any, np.dtype]:
         return X._meta, np.dtype(np.float64)
 
 
-def refuse_closed_cluster() -> None:
+def refuse_closed_cluster(cause: Exception | None = None) -> None:
     """Raise if the scheduler in use belongs to a client whose cluster is gone; waiting for it would never end."""
     client = getattr(get_scheduler(), "__self__", None)
     if client is not None and getattr(client, "status", "running") != "running":
         raise RuntimeError(
             f"The Dask cluster is closed (its client is {client.status!r}): start one and make a new Client, or use "
             "dask.config.set(scheduler='threads')."
-        )
+        ) from cause
 
 
 def in_row_chunks(array: Any) -> Any:
@@ -172,6 +179,16 @@ def _check_axes(named: dict[str, Any]) -> None:
             raise ValueError(f"{name} has {named[name].ndim} axes, and {' or '.join(map(str, axes))} are needed.")
     if isinstance(named["X"], da.Array) and math.isnan(named["X"].shape[1]):
         raise ValueError("The number of columns of X is unknown: call compute_chunk_sizes() first.")
+
+
+def _refuse_lost(name: str, part: Any) -> None:
+    """Raise if rows were persisted on a cluster that no longer has them."""
+    futures = (node for node in dict(part.__dask_graph__()).values() if hasattr(node, "cancelled"))
+    if any(future.status in ("cancelled", "lost") for future in futures):
+        raise RuntimeError(
+            f"Partitions of {name} were persisted on a Dask cluster that is closed or has lost them: make the "
+            "collection anew."
+        )
 
 
 def _unknown(heights: tuple[float, ...]) -> bool:
