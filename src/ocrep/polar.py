@@ -23,27 +23,34 @@ def svd_of_triangle(R: Array) -> tuple[Array, Array, Array]:
     """U, σ (descending) and Vᵀ of an upper trapezoidal R, by whatever its device does fast."""
     xp = array_namespace(R)
     large = R.shape[0] == R.shape[1] >= _SMALL
-    if large and is_torch_namespace(xp) and R.is_cuda:
-        return svd_by_polar(R)
-    return xp.linalg.svd(R, full_matrices=False)
+    found = svd_by_polar(R) if large and is_torch_namespace(xp) and R.is_cuda else None
+    return found or xp.linalg.svd(R, full_matrices=False)
 
 
-def svd_by_polar(R: Array) -> tuple[Array, Array, Array]:
-    """U, σ (descending) and Vᵀ of a square upper triangular R."""
+def svd_by_polar(R: Array) -> tuple[Array, Array, Array] | None:
+    """U, σ (descending) and Vᵀ of a square upper triangular R = (QP)ᵀ; None if Q was not found to full precision.
+
+    The transpose of a triangle from QR has columns graded by size, and the iteration, which has no pivoting, is then
+    stable; P as symmetric as rounding allows is the certificate.
+    """
     xp = array_namespace(R)
-    Q = _nearest_orthogonal(R)
-    P = xp.matmul(xp.matrix_transpose(Q), R)
+    L = xp.matrix_transpose(R)
+    Q = _nearest_orthogonal(L)
+    P = xp.matmul(xp.matrix_transpose(Q), L)
+    skew = xp.max(xp.abs(P - xp.matrix_transpose(P)))
+    if not float(skew) <= 100.0 * EPS * R.shape[0] ** 0.5 * float(xp.max(xp.abs(P))):
+        return None
     sigma, V = xp.linalg.eigh(0.5 * (P + xp.matrix_transpose(P)))
     sigma, V = xp.flip(sigma), xp.flip(V, axis=1)
-    return xp.matmul(Q, V), xp.maximum(sigma, xp.zeros_like(sigma)), xp.matrix_transpose(V)
+    return V, xp.maximum(sigma, xp.zeros_like(sigma)), xp.matrix_transpose(xp.matmul(Q, V))
 
 
-def _nearest_orthogonal(R: Array) -> Array:
-    """The orthogonal factor Q of R = QP."""
-    xp = array_namespace(R)
-    size = float(xp.sqrt(xp.max(xp.sum(xp.abs(R), axis=0)) * xp.max(xp.sum(xp.abs(R), axis=1))))  # ≥ σ₁
-    X = R / size
-    eye = xp.eye(R.shape[0], dtype=R.dtype, device=device_of(R))
+def _nearest_orthogonal(A: Array) -> Array:
+    """The orthogonal factor Q of A = QP."""
+    xp = array_namespace(A)
+    size = float(xp.sqrt(xp.max(xp.sum(xp.abs(A), axis=0)) * xp.max(xp.sum(xp.abs(A), axis=1))))  # ≥ σ₁
+    X = A / size
+    eye = xp.eye(A.shape[0], dtype=A.dtype, device=device_of(A))
     # A lower bound of the smallest singular value of X; too small a one costs a step, no accuracy.
     least = EPS
     for _ in range(_MOST_STEPS):
