@@ -252,6 +252,24 @@ def test_the_list_of_data_sets(capsys):
     assert [one["name"] for one in json.loads(capsys.readouterr().out)["data_sets"]] == ["iris"]
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_exported_set_is_the_set(form, tmp_path, capsys):
+    folder = tmp_path / "new" / "folder"
+    assert run(["datasets", "wine", "housing", "--export", str(folder), "--format", form]) == 0
+    assert capsys.readouterr().out.split() == [str(folder / f"{name}.{form}") for name in ("wine", "housing")]
+    read = getattr(pd, f"read_{form}")
+    wine, housing = load("wine"), load("housing")
+    np.testing.assert_array_equal(read(folder / f"housing.{form}").to_numpy(), np.c_[housing.data, housing.target])
+    table = read(folder / f"wine.{form}")
+    assert table["target"].astype(str).tolist() == wine.target_names[wine.target].tolist()
+
+
+def test_the_set_that_is_not_bundled(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OCREP_DATA", str(tmp_path))
+    assert run(["datasets", "delta_ailerons", "--export", str(tmp_path), "--json"]) == exit_codes.DATA
+    assert "delta_ailerons cannot be had" in capsys.readouterr().err
+
+
 def test_study(tmp_path, monkeypatch, capsys):
     tiny = dataclasses.replace(
         QUICK,
@@ -268,6 +286,8 @@ def test_study(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(study.PROTOCOLS, "quick", tiny)
     assert run(["study", "quick", "--out", str(tmp_path), "--jobs", "1"]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'report.md'} holds the report.\n"
+    (tmp_path / "report.md").unlink()
+    assert run(["study", "report", str(tmp_path), "--json"]) == 0
     (tmp_path / "report.md").unlink()
     again, other = ocrep_many(
         [["study", "report", tmp_path, "--json"], ["study", "quick", "--out", tmp_path]],

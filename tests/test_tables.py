@@ -158,6 +158,15 @@ def test_rows_are_counted_where_the_file_knows(frame, tmp_path):
     assert count_rows(write(tmp_path / "a.csv", frame)) is None
 
 
+def test_a_byte_that_is_no_text_far_down_the_file(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_bytes(b"a,b\n" + b"1,x\n" * 50_000 + b"1,\xe4\n")
+    with pytest.raises(DataError, match=r"late\.csv, line 50002, is not UTF-8 text"):
+        read_table(path, ["a", "b"])
+    with pytest.raises(DataError, match="line 50002"):
+        list(read_blocks(path, {"a": "number", "b": "text"}))
+
+
 def test_no_rows(tmp_path):
     for form in ("parquet", "feather"):
         empty = pd.DataFrame({"x": pd.Series([], dtype=float)})
