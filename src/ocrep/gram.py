@@ -45,18 +45,13 @@ def factor_rows(blocks: Blocks, *, intercept: bool, route: str = "auto") -> tupl
     stream = blocks()
     head = [block for _, block in zip(range(2), stream, strict=False)]
     if route == "qr" or (route == "auto" and len(head) < 2):
-        return _by_reflections(chain(head, stream), intercept)
+        return by_reflections(chain(head, stream), intercept)
     gram = Gram.of(chain(head, stream), intercept=intercept)
-    proved = gram.proved()
-    if proved is None and route == "gram":
-        raise ValueError(
-            "factor='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, for the "
-            "products HᵀH and HᵀT alone. Use factor='auto', which then reads the rows again."
-        )
-    return proved or gram.refined(blocks()) or _by_reflections(blocks(), intercept)
+    return gram.factored(blocks, route) or by_reflections(blocks(), intercept)
 
 
-def _by_reflections(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum]:
+def by_reflections(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum]:
+    """The slow route that is always right."""
     factor = Factor.fold(blocks, intercept=intercept)
     return factor, factor.spectrum()
 
@@ -77,6 +72,16 @@ class Gram:
         if products is None:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
         return products.gram()
+
+    def factored(self, blocks: Blocks, route: str) -> tuple[Factor, Spectrum] | None:
+        """The factor if this matrix proves itself, or else by one more pass; None if that is not enough either."""
+        proved = self.proved()
+        if proved is None and route == "gram":
+            raise ValueError(
+                "factor='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, for the "
+                "products HᵀH and HᵀT alone. Use factor='auto', which then reads the rows again."
+            )
+        return proved or self.refined(blocks())
 
     def proved(self) -> tuple[Factor, Spectrum] | None:
         """The factor and the spectrum by Cholesky and eigenvalues, or None if squaring may have cost too much."""
