@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ocrep.displays import SpectrumDisplay as SpectrumDisplay
     from ocrep.persistence import load_model as load_model
     from ocrep.persistence import save_model as save_model
+    from ocrep.scanning import scan as scan
     from ocrep.spectrum import Spectrum as Spectrum
 
 _HOME = {
@@ -45,6 +46,7 @@ _HOME = {
     "PinvClassifier": "ocrep.estimators",
     "PinvRegressor": "ocrep.estimators",
     "RandomLayer": "ocrep.layer",
+    "scan": "ocrep.scanning",
     "Spectrum": "ocrep.spectrum",
     "TikhonovClassifier": "ocrep.estimators",
     "TikhonovRegressor": "ocrep.estimators",

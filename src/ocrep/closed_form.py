@@ -22,6 +22,7 @@ from ocrep.gram import ROUTES, factor_rows
 from ocrep.kernels import array_namespace, device_of
 from ocrep.layer import Range, check_weights, observed_range
 from ocrep.leave_one_out import Rows
+from ocrep.streaming import fit_scan, predicted_blocks, scan_of
 from ocrep.transaction import unchanged_on_error
 
 _INPUTS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -39,13 +40,14 @@ class ClosedForm(BaseEstimator, ABC):
     _target_options: ClassVar[dict[str, bool]] = {}
     _labels_as_targets: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on all rows; the features are formed block by block and never held whole.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Inputs.
+            Inputs. Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read slice by slice. Or `ocrep.scan(…)`, which
+            names targets and weights itself.
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -62,6 +64,10 @@ class ClosedForm(BaseEstimator, ABC):
                 self.__dict__.pop(name, None)
             if is_dask(X):
                 return self._fit_where_rows_lie(X, y, sample_weight)
+            scan = scan_of(X, y, sample_weight)
+            if scan is not None:
+                fit_scan(self, scan)
+                return self
             X, y = self._check_rows(X, y, reset=True)
             y = self._learn_targets(y)
             weight = self._row_weights(X, y, sample_weight)
@@ -89,6 +95,22 @@ class ClosedForm(BaseEstimator, ABC):
         from ocrep.distributed.prediction import score
 
         return score(self, X, y, sample_weight)
+
+    def predict_blocks(self, source: Any) -> Iterator[np.ndarray]:
+        """Predict block by block, so that neither the rows nor the predictions need fit into memory.
+
+        Parameters
+        ----------
+        source : ocrep.scan(…), array, or iterable of blocks of inputs
+            The rows; a scan needs no target, and columns are found by the names of training.
+
+        Yields
+        ------
+        ndarray
+            What `predict` gives, for each block as it comes.
+        """
+        check_is_fitted(self)
+        return predicted_blocks(self, source)
 
     def with_gamma(self, gamma: str | float | rules.Rule) -> Self:
         """Give the same network under another rule, from the stored factor, without the data.

@@ -1,0 +1,94 @@
+"""How far a long fit has come, in a file: arrays and texts only, whole or not there, and refused for another fit."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+
+from ocrep.atomic import replacing
+
+_FORMAT = "ocrep checkpoint 1"
+_STATE = "state:"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """A pass over the rows, part of the way."""
+
+    stage: str
+    """Which pass: its name says what `arrays` are."""
+    n_rows: int
+    """Rows that are in `arrays`, counted from the beginning."""
+    digest: str
+    """A hash of those rows."""
+    marks: tuple[str, ...]
+    """The files that the pass has begun, with sizes and times; empty where rows come from elsewhere."""
+    arrays: dict[str, np.ndarray]
+
+
+class Journal:
+    """The checkpoint of one fit: `model` identifies what is fitted."""
+
+    def __init__(self, path: Path, every: float, model: str) -> None:
+        self._path, self._every, self._model = path, every, model
+        self._saved_at = monotonic()
+
+    def load(self) -> Progress | None:
+        """What was saved by the same fit; None if there is no file."""
+        if not self._path.exists():
+            return None
+        try:
+            with np.load(self._path, allow_pickle=False) as file:
+                held = {name: file[name] for name in file.files}
+            known = str(held["format"]) == _FORMAT
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{self._path} is damaged or no checkpoint: delete it to start anew ({error}).") from error
+        if not known:
+            raise ValueError(f"{self._path} is a checkpoint of another version of ocrep: delete it to start anew.")
+        if str(held["model"]) != self._model:
+            raise ValueError(
+                f"{self._path} is the checkpoint of a fit with other parameters, columns, classes or input ranges: "
+                "make the same call as before, or delete the file to start anew."
+            )
+        return Progress(
+            str(held["stage"]),
+            int(held["n_rows"]),
+            str(held["digest"]),
+            tuple(held["marks"].tolist()),
+            {name.removeprefix(_STATE): array for name, array in held.items() if name.startswith(_STATE)},
+        )
+
+    @property
+    def due(self) -> bool:
+        """Whether the last save is so long ago that the next one is due."""
+        return monotonic() - self._saved_at >= self._every
+
+    def save(self, progress: Progress) -> None:
+        """Write the file anew; an interrupted write leaves the old one."""
+        held = {
+            "format": np.array(_FORMAT),
+            "model": np.array(self._model),
+            "stage": np.array(progress.stage),
+            "n_rows": np.array(progress.n_rows),
+            "digest": np.array(progress.digest),
+            "marks": np.array(progress.marks, dtype=np.str_),
+            **{_STATE + name: array for name, array in progress.arrays.items()},
+        }
+        with replacing(self._path) as part, part.open("wb") as file:
+            np.savez(file, allow_pickle=False, **held)
+        self._saved_at = monotonic()
+
+    def refuse_other_rows(self) -> None:
+        """Raise because the rows are not those that the checkpoint was made of."""
+        raise ValueError(
+            f"{self._path} is the checkpoint of a fit on other rows: files or blocks that it has seen were changed. "
+            "Bring them back, or delete the file to start anew."
+        )
+
+    def remove(self) -> None:
+        """The fit is done: forget how far it had come."""
+        self._path.unlink(missing_ok=True)
