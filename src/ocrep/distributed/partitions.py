@@ -111,10 +111,8 @@ class Partitions:
 
 def lazily(function: Callable[..., Any], X: Any, model: Any, like: np.ndarray) -> Any:
     """A Dask array of function(block, model, like) over the partitions of X, in the shape and type of `like`."""
-    kind = _kind("X", X)
-    _check_axes({"X": X})
     model = delayed(model, traverse=False)  # one node of the graph, whatever the number of partitions
-    if kind == "dataframe":
+    if _kind("X", X) == "dataframe":
         return X.map_partitions(function, model, like, meta=like, align_dataframes=False, enforce_metadata=False)
     X = in_row_chunks(X)
     shape: dict[str, Any] = {"drop_axis": 1} if like.ndim == 1 else {"chunks": (X.chunks[0], (like.shape[1],))}
@@ -123,7 +121,9 @@ def lazily(function: Callable[..., Any], X: Any, model: Any, like: np.ndarray) -
 
 def described(X: Any) -> tuple[Any, np.dtype]:
     """What is known of X without computing it: something with its columns and no rows, and its type as a float."""
-    if _kind("X", X) == "array":
+    kind = _kind("X", X)
+    _check_axes({"X": X})
+    if kind == "array":
         return np.empty((0, X.shape[1])), _as_float(X.dtype)
     try:
         return X._meta, _as_float(np.result_type(*X.dtypes))
