@@ -65,6 +65,15 @@ print(*sys.modules)
         assert word in shown
 
 
+def test_models_are_read_without_torch_and_dask(folder):
+    script = (
+        "import sys\nfrom ocrep.cli.running import run\n"
+        "assert run(['inspect', 'iris.csv.skops']) == 0\nprint('seen', *({'torch', 'dask'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=folder)
+    assert done.stdout.splitlines()[-1] == "seen"
+
+
 def test_completion_knows_the_rules():
     assert list(options.GAMMA_NAMES) == rules.names()
     asked = {"_OCREP_COMPLETE": "complete_bash", "COMP_WORDS": "ocrep fit --gamma ocrep", "COMP_CWORD": "3"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ocrep.cli import options
+from ocrep.cli.lean_import import import_skops
 from ocrep.cli.options import AsJson, Data, DropMissingTarget, Gamma, Ignore, Model, NHidden, Seed, Target, Task, Test
 from ocrep.cli.printing import print_json, print_lines, print_pairs, progress_bar
 from ocrep.cli.wording import about_problem, counted, score_pairs
@@ -57,6 +58,7 @@ def fit(
             raise UsageError("--calibrate is for classification, and this is a regression.")
         settings = Settings(intercept=intercept, calibrate=calibrate, seed=seed, **chosen)
         trained = train(problem, settings, test=test, refit=refit, progress=progress)
+        import_skops()
         with writing(out):
             save_model(trained.model, out)
     if as_json:
@@ -207,6 +209,7 @@ def export(
 def _load(path: Path) -> Any:
     from ocrep.persistence import ModelFileError, load_model
 
+    import_skops()
     try:
         return load_model(path)
     except OSError as error:
