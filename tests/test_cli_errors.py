@@ -239,6 +239,15 @@ def test_other_ends(error, code, words, folder, monkeypatch, capsys):
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("out", ["/proc/new.skops", "none/new.skops", "folder.csv"])
+def test_the_output_is_tried_before_the_work(out, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    # Without the try, the missing data would be found first.
+    assert run(fit("nothing.csv", out=out)) == OUTPUT
+    assert run(predict("nothing.csv", model="no.skops", out=out.replace("skops", "csv"))) == OUTPUT
+    assert capsys.readouterr().err.count("Cannot write") == 2
+
+
 def test_a_full_disk_leaves_the_old_model(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     old = Path("model.skops").read_bytes()
