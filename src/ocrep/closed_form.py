@@ -23,6 +23,7 @@ from ocrep.kernels import array_namespace, device_of
 from ocrep.layer import Range, check_weights, observed_range
 from ocrep.leave_one_out import Rows
 from ocrep.streaming import fit_scan, predicted_blocks, scan_of
+from ocrep.threads import on_chunks
 from ocrep.transaction import unchanged_on_error
 
 _INPUTS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -124,6 +125,17 @@ class ClosedForm(BaseEstimator, ABC):
         other._decide(rows=None)
         return other
 
+    def as_float32(self) -> Self:
+        """Give the same network for prediction in single precision: about twice as fast, right to about 10⁻⁶·‖W‖.
+
+        Only the inputs are still centred in double precision. The new model cannot be trained further.
+        """
+        check_is_fitted(self)
+        other = copy(self)
+        xp = array_namespace(self.coef_)
+        other.coef_ = xp.astype(self.coef_, xp.float32)
+        return other
+
     def _learn(self, rows: Rows) -> None:
         """Factor rows that can be read again, by the fastest route that is right."""
         folds = self._begin_folds()
@@ -140,6 +152,8 @@ class ClosedForm(BaseEstimator, ABC):
         first = not hasattr(self, "factor_")
         if first:
             self._begin_on_rows(X, weight)
+        elif self.coef_.dtype == array_namespace(self.coef_).float32:
+            raise ValueError("This is a network in single precision, for prediction only: train the original instead.")
         folds = self._begin_folds() if first else self.folds_
         rows = self._rows(X, y, weight)
         if folds is None:
@@ -211,8 +225,15 @@ class ClosedForm(BaseEstimator, ABC):
         xp = array_namespace(self.coef_)
         weights = xp.reshape(self.coef_, (-1, self.coef_.shape[-1])).T
         outputs = xp.empty((X.shape[0], weights.shape[1]), dtype=X.dtype, device=device_of(self.coef_))
-        for part in row_slices(X.shape[0], block_rows(weights.shape[0], X.shape[1])):
+
+        def fill(part: slice) -> None:
             outputs[part, :] = xp.astype(self._features(X[part, ...]) @ weights + self.intercept_, X.dtype, copy=False)
+
+        if isinstance(outputs, np.ndarray):
+            on_chunks(fill, X.shape[0], X.shape[1] + weights.shape[0])
+        else:
+            for part in row_slices(X.shape[0], block_rows(weights.shape[0], X.shape[1])):
+                fill(part)
         return outputs
 
     def _check_new_rows(self, X: Any) -> Any:

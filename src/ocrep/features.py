@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,7 @@ from ocrep import rules
 from ocrep.closed_form import ClosedForm
 from ocrep.folds import FoldFactors, FoldPlan
 from ocrep.hidden_size import choose_size
+from ocrep.kernels import array_namespace
 from ocrep.layer import RandomLayer, Range, check_size
 
 _LAYER_PARAMETERS = (
@@ -53,6 +55,12 @@ class HiddenUnits(ClosedForm):
 
     def _features(self, X: Any) -> np.ndarray:
         return self.layer_.map_(X)
+
+    def as_float32(self) -> Self:  # noqa: D102 - said by the base class
+        other = super().as_float32()
+        other.layer_ = copy(self.layer_)
+        other.layer_.map_ = self.layer_.map_.astype(array_namespace(self.coef_).float32)
+        return other
 
     @property
     def _auto(self) -> bool:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ocrep.device_rows import beside
 from ocrep.kernels import Array, array_namespace, as_float64, device_of, overwritten
-from ocrep.threads import on_parts
+from ocrep.threads import on_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +89,39 @@ class HiddenMap:
                 weights, biases = self._folded
                 return self._activate(np.asarray(X @ weights) + biases)
             X = X.toarray()
+        if self.activation.built_in and isinstance(self.weights, np.ndarray):
+            return self._by_chunks(np.asarray(X))
+        X = self._scaled(X)
+        xp = array_namespace(X)
+        H = self._activate(self._arguments(X, xp.matmul(X, self.weights)))
+        return xp.concat([X, H], axis=1) if self.direct_link else H
+
+    def _scaled(self, X: Any) -> Array:
         # Subtracting the mid-range first keeps the digits that folding a column like 10⁴ ± 1 would lose.
         X = (as_float64(X) - self.center) * self.scale
-        xp = array_namespace(X)
-        X = xp.astype(X, self.weights.dtype, copy=False)
-        H = self._units(X, xp.matmul(X, self.weights))
-        return xp.concat([X, H], axis=1) if self.direct_link else H
+        return array_namespace(X).astype(X, self.weights.dtype, copy=False)
+
+    def _by_chunks(self, X: np.ndarray) -> np.ndarray:
+        """Fill one array, a few rows at a time and all steps at once, so that they are done in the cache."""
+        n_inputs, n_units = self.weights.shape
+        first = n_inputs if self.direct_link else 0
+        out = np.empty((X.shape[0], first + n_units), dtype=self.weights.dtype)
+
+        def fill(chunk: slice) -> None:
+            x, Z = self._scaled(X[chunk]), out[chunk, first:]
+            out[chunk, :first] = x[:, :first]
+            np.matmul(x, self.weights, out=Z)
+            H = self._activate(self._arguments(x, Z))
+            if H is not Z:
+                Z[...] = H
+
+        on_chunks(fill, X.shape[0], n_inputs + n_units)
+        return out
 
     def astype(self, dtype: Any) -> HiddenMap:
         """The same map computed in another precision; the input is still centred in float64."""
-        return replace(self, weights=self.weights.astype(dtype), biases=self.biases.astype(dtype))
+        xp = array_namespace(self.weights)
+        return replace(self, weights=xp.astype(self.weights, dtype), biases=xp.astype(self.biases, dtype))
 
     def beside(self, X: Any) -> HiddenMap:
         """The same map in the library and on the device of X."""
@@ -113,20 +136,6 @@ class HiddenMap:
     def _folded(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights and biases with the scaling in them, so that X can stay sparse."""
         return self.scale[:, None] * self.weights, self.biases - (self.center * self.scale) @ self.weights
-
-    def _units(self, X: Array, products: Array) -> Array:
-        """H from XC, in the memory of the products where the activation allows."""
-        if not (self.activation.built_in and isinstance(products, np.ndarray)):
-            return self._activate(self._arguments(X, products))
-
-        def fill(part: slice) -> None:
-            Z = self._arguments(X[part], products[part])
-            H = self._activate(Z)
-            if H is not Z:
-                products[part] = H
-
-        on_parts(fill, *products.shape)
-        return products
 
     def _arguments(self, X: Array, products: Array) -> Array:
         """What φ is applied to: XC + b, or −|b|·‖x − c‖² from ‖x‖² − 2x·c + ‖c‖²."""

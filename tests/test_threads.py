@@ -1,0 +1,111 @@
+"""Work on chunks: every row once, the same result on any number of threads, BLAS left as it was."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from ocrep import PinvClassifier, PinvRegressor, RandomLayer
+from ocrep.threads import CHUNK_ENTRIES, on_chunks, thread_count
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    def use(number):
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", str(number))
+
+    return use
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 8])
+@pytest.mark.parametrize("n_rows", [0, 1, 5, 1000, 4097])
+def test_every_row_is_worked_on_once(threads, number, n_rows):
+    threads(number)
+    seen = np.zeros(n_rows, dtype=int)
+
+    def work(chunk):
+        seen[chunk] += 1
+
+    on_chunks(work, n_rows, CHUNK_ENTRIES // 100)
+    assert (seen == 1).all()
+
+
+def test_several_threads_share_the_work_and_blas_is_left_as_it_was(threads):
+    def blas_threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    threads(3)
+    before, during, names = blas_threads(), [], set()
+
+    def work(chunk):
+        names.add(threading.current_thread().name)
+        during.append(blas_threads())
+        # A caller beside us begins and ends while we are at work.
+        on_chunks(lambda _: None, 100, CHUNK_ENTRIES)
+
+    on_chunks(work, 9 * 16, CHUNK_ENTRIES)
+    assert len(names) > 1
+    assert during == [[1] * len(before)] * 9
+    assert blas_threads() == before
+
+
+def test_an_error_in_a_thread_is_raised(threads):
+    threads(2)
+
+    def work(chunk):
+        if chunk.start >= 80:
+            raise FloatingPointError("here")
+
+    with pytest.raises(FloatingPointError, match="here"):
+        on_chunks(work, 10 * 16, CHUNK_ENTRIES)
+
+
+def test_the_number_of_threads_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    assert thread_count() == 3
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert thread_count() == 5
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert thread_count() >= 1
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu", "hardlimit", "gaussian", "identity"])
+@pytest.mark.parametrize("direct_link", [False, True])
+def test_layers_are_the_same_to_the_last_bit_on_any_number_of_threads(threads, activation, direct_link):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 5))
+    layer = RandomLayer(300, activation=activation, direct_link=direct_link, random_state=0).fit(X)
+    results = []
+    for number in (1, 2, 4):
+        threads(number)
+        results.append(layer.transform(X))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_predictions_are_the_same_to_the_last_bit_on_any_number_of_threads(threads):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(4000, 5)), rng.standard_normal((4000, 2))
+    model = PinvRegressor(200, random_state=0).fit(X, y)
+    threads(1)
+    one = model.predict(X)
+    threads(3)
+    np.testing.assert_array_equal(model.predict(X), one)
+
+
+def test_single_precision_predicts_nearly_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(2000, 5)) + 1e4
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(2000)
+    model = PinvRegressor(100, random_state=0).fit(X, y)
+    single = model.as_float32()
+    assert single.coef_.dtype == single.layer_.map_.weights.dtype == np.float32
+    assert model.coef_.dtype == model.layer_.map_.weights.dtype == np.float64
+    difference = np.abs(single.predict(X) - model.predict(X)).max()
+    assert 0.0 < difference <= 1e-6 * max(1.0, np.linalg.norm(model.coef_))
+    with pytest.raises(ValueError, match="for prediction only"):
+        single.partial_fit(X, y)
+    labels = (y > 0).astype(int)
+    classifier = PinvClassifier(100, random_state=0).fit(X, labels)
+    assert (classifier.as_float32().predict(X) == classifier.predict(X)).mean() > 0.999
