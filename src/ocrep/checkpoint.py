@@ -42,7 +42,7 @@ class Journal:
         if not self._path.exists():
             return None
         try:
-            with np.load(self._path, allow_pickle=False) as file:
+            with self._path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 held = {name: file[name] for name in file.files}
             known = str(held["format"]) == _FORMAT
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

@@ -243,7 +243,7 @@ def model_mark(model: Any, class_factors: np.ndarray | None, names: Any) -> str:
     told = [type(model).__name__, bool(model.fit_intercept), model.factor, plan, names, model.n_features_in_]
     if hasattr(model, "layer_"):
         layer = model.layer_
-        activation = layer.activation if isinstance(layer.activation, str) else layer.activation.__qualname__
+        activation = layer.activation if isinstance(layer.activation, str) else _name_of(layer.activation)
         told += [activation, bool(layer.direct_link)]
         for array in (layer.weights_, layer.biases_, layer.center_, layer.scale_):
             hashed.update(np.ascontiguousarray(array).data)
@@ -253,3 +253,8 @@ def model_mark(model: Any, class_factors: np.ndarray | None, names: Any) -> str:
         told.append(class_factors.tolist())
     hashed.update(repr(told).encode())
     return hashed.hexdigest()
+
+
+def _name_of(function: Any) -> str:
+    """A function's name; its code cannot be compared."""
+    return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__))

@@ -45,8 +45,7 @@ class Stream:
         self._target_shape = () if model._labels_as_targets or first.y is None else first.y.shape[1:]
         survey = self._survey(first)
         self._dtype = survey.dtype
-        if not (survey.weight_sum > 0.0 or self.source.once):
-            raise ValueError("All sample weights are zero: at least one row must count.")
+        self._refuse_no_weight(survey)
         model.n_features_in_ = survey.n_inputs
         model.__dict__.pop("feature_names_in_", None)
         if self._columns is not None and all(isinstance(name, str) for name in self._columns):
@@ -121,7 +120,7 @@ class Stream:
         """What is known of all rows: from files' statistics where they do, else by a pass over the columns needed."""
         labels, classes = self._model._labels_as_targets, self._scan.classes
         looked = self._survey_of(first, labels=False)
-        ranged = isinstance(getattr(self._model, "scale", None), str)
+        ranged = self._ranged
         counted = labels and (classes is None or self._model.class_weight is not None)
         if not self.source.once and (ranged or counted):
             # Rows of a class that counts nothing have no part in the range, and files state that of all rows.
@@ -165,6 +164,22 @@ class Stream:
                 "two classes."
             )
         return factors
+
+    def _refuse_no_weight(self, survey: Survey) -> None:
+        if survey.weight_sum > 0.0:
+            return
+        if not self.source.once:
+            raise ValueError("All sample weights are zero: at least one row must count.")
+        if self._ranged:
+            raise ValueError(
+                "The first block of a stream gives the inputs' range, but it has no row of positive weight: "
+                "give the model scale=(low, high)."
+            )
+
+    @property
+    def _ranged(self) -> bool:
+        """Whether the model needs the inputs' range."""
+        return isinstance(getattr(self._model, "scale", None), str)
 
     def _check_stated_range(self, block: Block) -> None:
         """The range was taken from files' statistics: what lies outside shows that they are wrong."""

@@ -120,7 +120,9 @@ def _collect(path: str | os.PathLike[str], form: Format, columns: Sequence[str])
 def parquet_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
     """Some columns of a Parquet file, at most a block of rows at a time."""
     # Without a buffer size, and with pre-buffering, Arrow holds a whole row group, which may be the whole file.
-    with pyarrow.parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
+    with pyarrow.parquet.ParquetFile(
+        path, buffer_size=2**20, pre_buffer=False, page_checksum_verification=True
+    ) as file:
         yield from file.iter_batches(batch_size=BLOCK_ROWS, columns=columns, use_threads=False)
 
 
