@@ -2,6 +2,7 @@
 
 import ast
 import pickle
+import re
 from pathlib import Path
 
 import dask
@@ -528,3 +529,17 @@ def test_a_failed_fit_leaves_the_model_as_it_was(rows):
     with pytest.raises(ValueError, match=r"Partition \d: Input y contains NaN"):
         model.fit(X, y * np.nan)
     assert model.__dict__ == before
+
+
+# --- the page about it -----------------------------------------------------------------------------------------
+
+
+def test_the_page_prints_what_it_says(capsys):
+    page = (Path(__file__).resolve().parent.parent / "docs" / "scaling.md").read_text(encoding="utf-8")
+    run = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    shown = re.findall(r"```python no-run\n(.*?)```", page, flags=re.DOTALL)
+    exec(run[0], {})
+    assert capsys.readouterr().out == re.search(r"```text\n(.*?)```", page, flags=re.DOTALL).group(1)
+    assert len(run) == 1
+    for code in shown:
+        compile(code, "docs/scaling.md", "exec")

@@ -199,7 +199,7 @@ def test_a_closed_cluster_says_so(rows):
 
 
 def test_scheduler_and_workers_started_by_hand(rows, tmp_path):
-    """The recipe of docs/scaling.md, on one machine."""
+    """The recipe of docs/scaling.md, on one machine; in the end the scheduler dies in the middle of the work."""
     file = tmp_path / "scheduler.json"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     common = [
@@ -224,6 +224,14 @@ def test_scheduler_and_workers_started_by_hand(rows, tmp_path):
             here = network().fit(rows[INPUTS].to_numpy(), rows["y"])
             np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-8)
             np.testing.assert_allclose(model.predict(X).compute(), here.predict(rows[INPUTS].to_numpy()), atol=1e-6)
+            scheduler = started[0].pid
+
+            def cut_off(block):
+                os.kill(scheduler, signal.SIGKILL)
+                return block
+
+            with pytest.raises(RuntimeError, match="The Dask cluster is closed"):
+                network().fit(X.map_blocks(cut_off, meta=X._meta), y)
     finally:
         for process in started:
             process.terminate()
