@@ -48,7 +48,7 @@ class ClosedForm(BaseEstimator, ABC):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs. Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read slice by slice. Or `ocrep.scan(…)`, which
-            names targets and weights itself.
+            names targets and weights itself. Or a Dask array or dataframe, y and weights too.
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
