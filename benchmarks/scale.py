@@ -8,7 +8,7 @@ recorded run.
 import argparse
 import json
 import platform
-import resource
+import re
 import statistics
 import subprocess
 import sys
@@ -51,10 +51,16 @@ def fit(paths: list[str], n_hidden: int, checkpoint: str | None) -> None:
                 "passes": rows.count(max(rows)),
                 "condition": model.condition_number_,
                 "gamma": model.gamma_,
-                "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                "peak_megabytes": peak_megabytes(),
             }
         )
     )
+
+
+def peak_megabytes() -> float:
+    """The most memory this process had; `getrusage` would count its parent's, of which it is a copy at first."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
 
 
 def measured(paths: list[Path], n_hidden: int, checkpoint: Path | None = None) -> dict[str, float]:

@@ -17,7 +17,7 @@ from pyarrow import csv
 
 from ocrep.layer import Range
 from ocrep.tables.formats import DataError, arrow_file, column_names, format_of, reading, schema_of
-from ocrep.tables.reading import BLOCK_ROWS, arrow_batches, csv_options, parquet_batches
+from ocrep.tables.reading import BLOCK_ROWS, FRUGAL, arrow_batches, csv_options, parquet_batches
 
 _BAD_NUMBER = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \S+: invalid value '(.*)'")
 
@@ -167,15 +167,26 @@ class Fragment(Part):
         return pyarrow.schema([field for field in self._schema if field.name in placed or field.name in own.names])
 
     def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-        """Arrow's own scan, told to read ahead as little as it can."""
-        yield from self._fragment.to_batches(
+        """Pages of a whole Parquet file that holds the columns; else Arrow's own scan, told to read little ahead."""
+        fragment = self._fragment
+        if isinstance(fragment, pyarrow.dataset.ParquetFileFragment) and self._is_whole_file(columns):
+            # Arrow's scan holds whole row groups, which may be whole files.
+            with fragment.open() as opened, pyarrow.parquet.ParquetFile(opened, **FRUGAL) as file:
+                yield from file.iter_batches(batch_size=BLOCK_ROWS, columns=list(columns), use_threads=False)
+            return
+        yield from fragment.to_batches(
             schema=self._schema,
             columns=list(columns),
             batch_size=BLOCK_ROWS,
             batch_readahead=1,
             fragment_readahead=1,
             use_threads=False,
-            fragment_scan_options=_frugal(self._fragment),
+        )
+
+    def _is_whole_file(self, columns: Sequence[str]) -> bool:
+        fragment = self._fragment
+        return set(columns) <= set(fragment.physical_schema.names) and (
+            fragment.num_row_groups == fragment.metadata.num_row_groups
         )
 
     @contextmanager
@@ -220,12 +231,6 @@ def _number_range(statistics: Any) -> tuple[float, float] | None:
     if not all(isinstance(end, bool | int | float) and np.isfinite(end) for end in ends):
         return None
     return float(ends[0]), float(ends[1])
-
-
-def _frugal(fragment: Any) -> Any:
-    if not isinstance(fragment, pyarrow.dataset.ParquetFileFragment):
-        return None
-    return pyarrow.dataset.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=2**20, pre_buffer=False)
 
 
 def _mark(path: str) -> str:

@@ -20,6 +20,9 @@ from ocrep.tables.formats import DataError, Format, arrow_file, delimiter_of, fo
 BLOCK_ROWS = 2**15
 # Arrow reads some blocks of a CSV file ahead: with 4 MB they would need twice the memory of all the rest.
 _BLOCK_BYTES = 2**20
+# Without a buffer size, and with pre-buffering, Arrow holds a whole row group, which may be the whole file. Checksums
+# are verified where a file has them.
+FRUGAL: dict[str, Any] = {"buffer_size": 2**20, "pre_buffer": False, "page_checksum_verification": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +122,7 @@ def _collect(path: str | os.PathLike[str], form: Format, columns: Sequence[str])
 
 def parquet_batches(path: str | os.PathLike[str], form: Format, columns: list[str]) -> Iterator[Any]:
     """Some columns of a Parquet file, at most a block of rows at a time."""
-    # Without a buffer size, and with pre-buffering, Arrow holds a whole row group, which may be the whole file.
-    with pyarrow.parquet.ParquetFile(
-        path, buffer_size=2**20, pre_buffer=False, page_checksum_verification=True
-    ) as file:
+    with pyarrow.parquet.ParquetFile(path, **FRUGAL) as file:
         yield from file.iter_batches(batch_size=BLOCK_ROWS, columns=columns, use_threads=False)
 
 
