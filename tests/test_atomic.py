@@ -41,3 +41,19 @@ def test_a_new_file_has_the_mode_that_open_gives(tmp_path):
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "none" / "a.txt"):
         pass
+
+
+def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    with replacing(tmp_path / "link") as part:
+        part.write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_what_is_no_plain_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no plain file"), replacing(tmp_path / "pipe"):
+        pass
+    assert (tmp_path / "pipe").is_fifo()

@@ -1,6 +1,7 @@
 """What cannot be done is refused in one line with a documented exit code, and leaves nothing half-written."""
 
 import gzip
+import io
 import os
 import pickle
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from program import ocrep, ocrep_many
 
 from ocrep import save_model
+from ocrep.cli import _open_streams
 from ocrep.cli.exit_codes import DATA, INTERNAL, MODEL, OUTPUT, USAGE
 from ocrep.cli.running import run
 from ocrep.table_model import Settings, read_problem, train
@@ -51,7 +53,15 @@ CASES = {
     "not UTF-8 header": (fit("latin_header.csv"), DATA, "latin_header.csv, line 1, is not UTF-8"),
     "infinite number": (fit("infinite.csv"), DATA, "'size' holds an infinite number in row 2"),
     "one class": (fit("one_class.csv", "--task", "classification"), DATA, "only one class"),
+    "one value": (fit("one_class.csv", "--task", "regression"), DATA, "holds only one value, 5"),
+    "decimal commas in the target": (fit("commas.csv"), DATA, "40 different values in 40 rows, such as 0,1, too many"),
+    "labels that floats cannot tell apart": (
+        fit("digits.csv", "--task", "classification"),
+        DATA,
+        "labels of 16 digits and more",
+    ),
     "few rows": (fit("few.csv"), DATA, "only 4 rows: at least 10"),
+    "one row": (fit("single.csv"), DATA, "only 1 row: at least 10"),
     "text for a regression": (fit("good.csv", "--task", "regression", target="colour"), DATA, "holds text such as"),
     "fractions for labels": (fit("fractions.csv", "--task", "classification"), DATA, "which is no label"),
     "dates as target": (fit("dates.parquet", target="day"), DATA, "holds dates"),
@@ -70,7 +80,15 @@ CASES = {
     "unknown command": (["fti"], USAGE, "fti"),
     "no target option": (["fit", "good.csv", "--out", "new.skops"], USAGE, "--target"),
     "calibrated regression": (fit("good.csv", "--calibrate"), USAGE, "--calibrate is for classification"),
-    "data as output": (fit("good.csv", out="good.csv"), USAGE, "is the data itself"),
+    "data as model": (fit("good.csv", out="good.csv"), OUTPUT, "it is the file to be read"),
+    "data as predictions": (predict("good.csv", out="good.csv"), OUTPUT, "it is the file to be read"),
+    "data as report": (
+        ["diagnose", "good.csv", "--target", "weight", "--report", "good.csv"],
+        OUTPUT,
+        "it is the file to be read",
+    ),
+    "model as graph": (["export", "model.skops", "linked.skops"], OUTPUT, "it is the file to be read"),
+    "a pipe as model": (fit("good.csv", out="pipe"), OUTPUT, "it is no plain file"),
     "test share too large": (fit("good.csv", "--test", "0.99"), DATA, "too few of 40 rows"),
     "output is a folder": (fit("good.csv", out="folder.csv"), OUTPUT, "it is a folder"),
     "output's folder is missing": (fit("good.csv", out="none/new.skops"), OUTPUT, "there is no folder none"),
@@ -138,6 +156,9 @@ def folder(tmp_path_factory):
         "infinite.csv": changed(GOOD, 2, 0, "inf"),
         "one_class.csv": "a,weight\n" + "".join(f"{i},5\n" for i in range(20)),
         "few.csv": "".join(lines[:5]),
+        "single.csv": "".join(lines[:2]),
+        "commas.csv": "size;weight\n" + "".join(f"{i};{i},1\n" for i in range(40)),
+        "digits.csv": "a,weight\n" + "".join(f"{i},{2**53 + i % 3}\n" for i in range(40)),
         "fractions.csv": changed(GOOD, 1, 3, "0.25"),
         "alone.csv": "weight,same\n" + "".join(f"{i}.5,1\n" for i in range(20)),
         "good.xlsx": GOOD,
@@ -157,6 +178,8 @@ def folder(tmp_path_factory):
     (here / "damaged.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:-20])
     (here / "model.pkl").write_bytes(pickle.dumps({"a": 1}))
     (here / "folder.csv").mkdir()
+    (here / "linked.skops").symlink_to("model.skops")
+    os.mkfifo(here / "pipe")
     frame = pd.read_csv(here / "good.csv")
     frame.assign(day=pd.Timestamp("2020-01-01"), size=pd.Timestamp("2020-01-01")).to_parquet(here / "dates.parquet")
     frame.astype({"size": str}).replace({"size": {frame["size"].astype(str)[2]: "many"}}).to_parquet(
@@ -293,3 +316,45 @@ def test_without_the_extra_one_line_says_what_to_install():
 def test_the_real_program_once(folder):
     outcome = ocrep(*fit("good.csv", target="wieght"), cwd=folder)
     judge("wrong column", outcome.code, outcome.out, outcome.err)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="No device that is always full.")
+@pytest.mark.parametrize("arguments", [["datasets"], ["predict", "model.skops", "good.csv"]])
+def test_a_full_standard_output(arguments, folder):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from ocrep.cli import main; main()", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (OUTPUT, 1)
+    assert done.stderr.startswith("ocrep: Cannot write to standard output: ")
+
+
+def test_a_closed_standard_output(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(SystemExit) as end:
+        _open_streams()
+    assert end.value.code == OUTPUT
+    assert capsys.readouterr().err == "ocrep: Cannot write to standard output: it is closed.\n"
+
+
+def test_without_standard_error_the_message_goes_nowhere(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)
+    _open_streams()
+    print("lost", file=sys.stderr)
+    sys.stderr.close()
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("terminal", "shown"), [(False, "γ".encode()), (True, b"?")])
+def test_rows_are_utf_8_and_a_terminal_shows_what_it_can(terminal, shown, monkeypatch):
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="ascii")
+    monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(sys, "stdout", stream)
+    _open_streams()
+    print("γ", end="", flush=True)
+    assert written.getvalue() == shown

@@ -396,3 +396,10 @@ def test_classifiers_show_per_cent():
     assert d.task == "classification"
     assert all(0.0 <= error <= 1.0 for error in d.cv_error)
     assert "\u00a0%</td>" in render(d)
+
+
+def test_advice_to_use_no_regularization_does_not_call_it_needed():
+    verdict = judge(facts([line("none", 0.0, 1.02), line("ocrep", 9.0, 3.0)]))
+    assert verdict.recommended == "none"
+    found = next(finding for finding in verdict.findings if finding.topic == "need")
+    assert (found.code, found.answer) == ("not_found", "A little would help, but no rule finds it.")

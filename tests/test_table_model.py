@@ -9,6 +9,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from ocrep import PinvRegressor, load_model, save_model
+from ocrep.cli.wording import about_problem, score_pairs
 from ocrep.table_model import (
     Settings,
     UsageError,
@@ -115,8 +116,10 @@ def test_scores_are_those_of_the_training_part_and_the_model_that_of_all_rows(ro
 
 def test_a_constant_held_out_target_has_no_r2(tmp_path):
     path = tmp_path / "flat.csv"
-    pd.DataFrame({"x": np.arange(20.0) ** 2, "y": 0.5}).to_csv(path, index=False)
-    assert np.isnan(train(read_problem(path, "y"), Settings(n_hidden=3)).scores["r2"])
+    pd.DataFrame({"x": np.arange(20.0) ** 2, "y": [0.5] * 19 + [0.75]}).to_csv(path, index=False)
+    scores = train(read_problem(path, "y"), Settings(n_hidden=3), test=0.1).scores
+    assert np.isnan(scores["r2"])
+    assert score_pairs(scores, 2)[0][1] == f"RMSE {scores['rmse']:.4g}"
 
 
 def test_the_model_file_keeps_what_the_model_knows_of_its_table(rows, tmp_path):
@@ -172,7 +175,7 @@ def test_many_categories_are_coded_sparsely_and_learned(tmp_path):
 
 def test_too_many_classes(tmp_path):
     pd.DataFrame({"x": range(1500), "y": [f"n{i}" for i in range(1500)]}).to_csv(tmp_path / "c.csv", index=False)
-    with pytest.raises(DataError, match="1,500 different values, and more than 1,000"):
+    with pytest.raises(DataError, match="1,500 different values in 1,500 rows, such as n0, too many for classes"):
         read_problem(tmp_path / "c.csv", "y")
 
 
@@ -265,3 +268,27 @@ def test_holm_against_its_definition(p_values):
         steps = [(len(p_values) - k) * p_values[order[k]] for k in range(rank + 1)]
         assert adjusted[index] == min(1.0, max(steps))
     assert all(a >= p for a, p in zip(adjusted, p_values, strict=True))
+
+
+def test_texts_that_were_meant_to_be_numbers_are_told_of(tmp_path):
+    numbers = np.arange(30)
+    columns = {
+        "dash": ["-" if i == 7 else f"{i}.5" for i in numbers],
+        "commas": [f"{i},5" for i in numbers],
+        "grades": ["1", "2", "3+"] * 10,
+        "sizes": ["S", "M", "1"] * 10,
+        "y": [np.nan if i == 3 else i / 2 for i in numbers],
+    }
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", sep=";", index=False)
+    problem = read_problem(tmp_path / "t.csv", "y", drop_missing_target=True)
+    assert problem.near_numbers == {"dash": "'-' in row 8", "commas": "'0,5' in row 1", "grades": "'3+' in row 3"}
+    assert set(problem.left_out) == {"dash", "commas"}
+    lines = about_problem(tmp_path / "t.csv", problem)
+    assert any("dash ('-' in row 8), commas ('0,5' in row 1), grades ('3+' in row 3)" in line for line in lines)
+
+
+def test_text_that_is_all_numbers_was_meant_to_be_text(tmp_path):
+    codes = [f"0{i % 5}" for i in range(30)]
+    pd.DataFrame({"code": codes, "y": np.arange(30) / 2}).to_parquet(tmp_path / "t.parquet")
+    problem = read_problem(tmp_path / "t.parquet", "y")
+    assert (problem.kinds, problem.near_numbers) == ({"code": "text"}, {})

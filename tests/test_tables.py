@@ -209,3 +209,9 @@ def test_an_error_of_the_system_is_one_of_the_output(tmp_path):
         raise BrokenPipeError
     check_output(tmp_path / "fine.csv", table=True)
     assert os.listdir(tmp_path) == []
+
+
+def test_marks_in_quoted_names_and_blank_lines_above_the_header_divide_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text('\n\r\n"size, mm";y\n1;2\n', encoding="utf-8")
+    assert column_names(tmp_path / "t.csv") == ["size, mm", "y"]
+    assert read_table(tmp_path / "t.csv", ["size, mm", "y"]).frame.to_numpy().tolist() == [[1.0, 2.0]]

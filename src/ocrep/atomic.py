@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -13,9 +14,13 @@ from pathlib import Path
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary path in the same folder; at the end it takes the place of `path`, on error it is removed.
 
-    A rename within one file system is atomic, so an interrupted write never harms the old file.
+    A rename within one file system is atomic, so an interrupted write never harms the old file. A link stays one, and
+    what it leads to is replaced.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        # Whoever may would rename a file over a device such as /dev/null, and every program would lose it.
+        raise OSError(errno.EINVAL, "it is no plain file", os.fspath(path))
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     os.close(handle)
     part = Path(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -32,6 +33,7 @@ FORMAT = 1
 """Raised when files of today could no longer be read as they are."""
 
 _RECORD = "ocrep.json"
+_LOADING_TOO_MUCH = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 _VERSION = version("ocrep")
 
 # All of ours that a model may consist of; loading builds these and what skops itself trusts, nothing else.
@@ -274,8 +276,16 @@ def _name(kind: str | type) -> str:
 
 
 def _skops_io() -> Any:
+    # Importing skops walks through all of scikit-learn, and these parts of it load torch and dask where they are
+    # installed: seconds and 200 MB for nothing. None lets them be not found; what is loaded already stays.
+    modules: dict[str, Any] = sys.modules
+    hidden = [name for name in _LOADING_TOO_MUCH if name not in modules]
+    modules.update(dict.fromkeys(hidden))
     try:
         import skops.io
     except ImportError:
         raise ImportError('Model files need skops: pip install "ocrep[cli]".') from None
+    finally:
+        for name in hidden:
+            modules.pop(name, None)
     return skops.io

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
 import signal
 import sys
 from typing import Any
+
+from ocrep.cli import exit_codes
 
 
 def main() -> None:
@@ -18,7 +22,22 @@ def main() -> None:
     from ocrep.cli.running import run
 
     signal.signal(signal.SIGTERM, _stop)
+    _open_streams()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Rows and JSON are UTF-8 wherever they go; a terminal that cannot show a letter shows a question mark."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it stays open to the end
+    if sys.stdout is None:
+        print("ocrep: Cannot write to standard output: it is closed.", file=sys.stderr)
+        sys.exit(exit_codes.OUTPUT)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="replace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _stop(number: int, frame: Any) -> None:

@@ -43,7 +43,7 @@ def diagnose(
     from ocrep.tables import check_output, writing
 
     if report is not None:
-        check_output(report)
+        check_output(report, source=data)
     with progress_bar() as progress:
         problem = read_problem(
             data, target, task=task.value, ignore=ignore or [], drop_missing_target=drop_missing_target

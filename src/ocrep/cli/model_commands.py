@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ocrep.cli import options
-from ocrep.cli.lean_import import import_skops
 from ocrep.cli.options import AsJson, Data, DropMissingTarget, Gamma, Ignore, Model, NHidden, Seed, Target, Task, Test
 from ocrep.cli.printing import print_json, print_lines, print_pairs, progress_bar
 from ocrep.cli.wording import about_problem, counted, score_pairs
@@ -47,9 +46,7 @@ def fit(
     from ocrep.table_model import Settings, UsageError, read_problem, train
     from ocrep.tables import check_output, writing
 
-    check_output(out)
-    if out.exists() and data.exists() and out.samefile(data):
-        raise UsageError(f"{out} is the data itself: give the model a name of its own.")
+    check_output(out, source=data)
     with progress_bar() as progress:
         problem = read_problem(
             data, target, task=task.value, ignore=ignore or [], ids=ids or [], drop_missing_target=drop_missing_target
@@ -58,7 +55,6 @@ def fit(
             raise UsageError("--calibrate is for classification, and this is a regression.")
         settings = Settings(intercept=intercept, calibrate=calibrate, seed=seed, **chosen)
         trained = train(problem, settings, test=test, refit=refit, progress=progress)
-        import_skops()
         with writing(out):
             save_model(trained.model, out)
     if as_json:
@@ -76,6 +72,7 @@ def _fit_result(problem: Problem, trained: Trained, gamma: str, out: Path) -> di
         "target": problem.target,
         "inputs": problem.kinds,
         "left_out": problem.left_out,
+        "near_numbers": problem.near_numbers,
         "rows_dropped": problem.n_dropped,
         "n_train": trained.n_train,
         "n_test": trained.n_test,
@@ -133,7 +130,7 @@ def predict(
     from ocrep.table_model import predict_file
     from ocrep.tables import check_output
 
-    check_output(out, table=True)
+    check_output(out, source=data, table=True)
     fitted = _load(model)
     with progress_bar() as progress:
         n_rows = predict_file(
@@ -192,7 +189,7 @@ def export(
     """Write a model as an ONNX graph, which runs without Python."""
     from ocrep.tables import check_output, writing
 
-    check_output(out)
+    check_output(out, source=model)
     fitted = _load(model)
     from ocrep.onnx import save_onnx
     from ocrep.table_model import example_rows
@@ -209,7 +206,6 @@ def export(
 def _load(path: Path) -> Any:
     from ocrep.persistence import ModelFileError, load_model
 
-    import_skops()
     try:
         return load_model(path)
     except OSError as error:

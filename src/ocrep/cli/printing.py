@@ -29,8 +29,8 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     from rich.table import Table
 
     table = Table(show_header=False, box=None, padding=(0, 3, 0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    table.add_column(style="bold")
+    table.add_column(overflow="fold", min_width=20)  # on a narrow terminal the names wrap too
     for name, value in pairs:
         table.add_row(_plain(name), _plain(value))
     _print_rows(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 import warnings
@@ -57,6 +58,9 @@ def _explain(error: Exception) -> int:
         return _say(hint, exit_codes.INTERNAL)
     if isinstance(error, MemoryError):
         return _say("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", exit_codes.DATA)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        # Commands say which file they could not write: this is what they print.
+        return _say(f"Cannot write to standard output: {error.strerror}.", exit_codes.OUTPUT)
     from ocrep.onnx import OnnxExportError
     from ocrep.persistence import ModelFileError
     from ocrep.table_model import UsageError

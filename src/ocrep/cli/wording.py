@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ def about_problem(data: Path, problem: Problem) -> list[str]:
     lines += [f"The target {problem.target!r} makes it a {problem.task}{because}."]
     if problem.left_out:
         lines += [f"No inputs: {', '.join(f'{name} ({why})' for name, why in problem.left_out.items())}."]
+    if problem.near_numbers:
+        named = ", ".join(f"{name} ({where})" for name, where in problem.near_numbers.items())
+        lines += [f"Text, though most of it looks like numbers: {named}. Write 1234.5, and leave missing cells empty."]
     if problem.n_dropped:
         lines += [f"Left out: {counted(problem.n_dropped, 'row')} without a target."]
     return lines
@@ -34,8 +38,9 @@ def score_pairs(scores: dict[str, float], n_test: int | None) -> list[tuple[str,
     if not scores:
         return [(where, "not measured")] if n_test is None else []
     if "rmse" in scores:
+        r2 = scores["r2"]  # not a number where all held-out targets are equal
         return [
-            (where, f"RMSE {scores['rmse']:.4g}, R² {scores['r2']:.3f}"),
+            (where, f"RMSE {scores['rmse']:.4g}" + (f", R² {r2:.3f}" if math.isfinite(r2) else "")),
             ("always the mean", f"RMSE {scores['baseline_rmse']:.4g}"),
         ]
     return [

@@ -79,7 +79,7 @@ class Verdict:
 def judge(facts: Facts) -> Verdict:
     """Say whether H is ill conditioned, what OCReP does here, which rule to use, and how many units count."""
     recommended = _recommended(facts)
-    findings = (_advice(facts, recommended), _conditioning(facts), _ocrep(facts), _need(facts))
+    findings = (_advice(facts, recommended), _conditioning(facts), _ocrep(facts), _need(facts, recommended))
     rule = None if recommended is None else recommended.rule
     return Verdict((*findings, _information(facts, recommended)), rule)
 
@@ -171,7 +171,7 @@ def _ocrep(facts: Facts) -> Finding:
     return Finding("ocrep", "too_little", "warn", question, answer, compared)
 
 
-def _need(facts: Facts) -> Finding:
+def _need(facts: Facts, recommended: RuleLine | None) -> Finding:
     question, line = "Is regularization needed at all?", _line(facts, "none")
     if line is None or not math.isfinite(facts.best_cv_error):
         detail = (
@@ -183,6 +183,8 @@ def _need(facts: Facts) -> Finding:
         detail = f"{compared}, as good as the best, {_error(facts, facts.best_cv_error)}."
         return Finding("need", "not_needed", "good", question, "Not for the error.", detail)
     detail = f"{compared}; the best γ has {_error(facts, facts.best_cv_error)}."
+    if recommended == line:
+        return Finding("need", "not_found", "note", question, "A little would help, but no rule finds it.", detail)
     return Finding("need", "needed", "note", question, f"Yes: without it {_excess(facts, line)}.", detail)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ocrep.table_model.near_numbers import near_numbers
 from ocrep.table_model.task import Task, guess_task, target_values
 from ocrep.tables import DataError, Table, column_names, nearest, read_table
 
@@ -38,6 +39,8 @@ class Problem:
     ids: tuple[str, ...]
     n_dropped: int
     """Rows left out because they have no target."""
+    near_numbers: dict[str, str]
+    """Text columns that were probably meant to hold numbers, and the first text that is none."""
 
 
 def read_problem(
@@ -65,7 +68,18 @@ def read_problem(
     chosen, reason = guess_task(values, kind) if task == "auto" else (task, "")
     y = target_values(values, kind, chosen, target)
     kinds, unused = _inputs(table, target, path)
-    return Problem(table.frame[list(kinds)], y, target, chosen, reason, kinds, left_out | unused, tuple(ids), n_dropped)
+    return Problem(
+        X=table.frame[list(kinds)],
+        y=y,
+        target=target,
+        task=chosen,
+        task_reason=reason,
+        kinds=kinds,
+        left_out=left_out | unused,
+        ids=tuple(ids),
+        n_dropped=n_dropped,
+        near_numbers=near_numbers(table),
+    )
 
 
 def _nameless(name: str) -> bool:
@@ -90,7 +104,8 @@ def _with_target(table: Table, target: str, drop: bool, path: Any) -> tuple[Tabl
         )
     frame = table.frame[~missing] if n_missing else table.frame
     if len(frame) < FEWEST_ROWS:
-        usable = f"only {len(frame)} rows with a target" if n_missing else f"only {len(frame)} rows"
+        rows = "row" if len(frame) == 1 else "rows"
+        usable = f"only {len(frame)} {rows}{' with a target' if n_missing else ''}"
         raise DataError(f"{path} has {usable}: at least {FEWEST_ROWS} are needed.")
     return Table(frame, table.kinds), n_missing
 

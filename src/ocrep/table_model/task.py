@@ -11,6 +11,8 @@ from ocrep.tables import DataError
 
 Task = Literal["regression", "classification"]
 MOST_CLASSES = 1000
+EXACT = 2**53
+"""From here on not every whole number is a float64."""
 
 
 def guess_task(values: np.ndarray, kind: str) -> tuple[Task, str]:
@@ -37,15 +39,18 @@ def target_values(values: np.ndarray, kind: str, task: Task, name: str) -> np.nd
                 f"Column {name!r} holds text such as {values[0]!r}, which no regression can learn: "
                 "use --task classification, or another target."
             )
+        if (values == values[0]).all():
+            raise DataError(f"Column {name!r} holds only one value, {values[0]:g}: there is nothing to learn.")
         return values.astype(np.float64)
     labels = _labels(values, kind, name)
     classes = np.unique(labels)
     if len(classes) < 2:
         raise DataError(f"Column {name!r} holds only one class, {classes[0]}: a classifier needs rows of two.")
-    if len(classes) > MOST_CLASSES:
+    if len(classes) > MOST_CLASSES or (len(classes) > MANY_LABELS and len(classes) > len(labels) / 2):
+        hint = "a number is written as 1234.5" if kind == "text" else "--task regression takes it for a quantity"
         raise DataError(
-            f"Column {name!r} has {len(classes):,} different values, and more than {MOST_CLASSES:,} classes are "
-            "refused: is it an id, or a quantity (--task regression)?"
+            f"Column {name!r} has {len(classes):,} different values in {len(labels):,} rows, such as {labels[0]!s}, "
+            f"too many for classes: is it an id, or a quantity ({hint})?"
         )
     return labels
 
@@ -58,6 +63,8 @@ def _labels(values: np.ndarray, kind: str, name: str) -> np.ndarray:
     if not _whole(values):
         odd = values[values != np.floor(values)][0]
         raise DataError(f"Column {name!r} holds {odd:g}, which is no label: use --task regression.")
+    if np.abs(values).max() >= EXACT:
+        raise DataError(f"Column {name!r} holds labels of 16 digits and more, which run together: write them as text.")
     return values.astype(np.int64)
 
 

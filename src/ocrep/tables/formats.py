@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,7 +86,8 @@ def delimiter_of(path: str | os.PathLike[str], form: Format) -> str:
     if form.tabs:
         return "\t"
     with text_of(path, form) as file:
-        header = file.readline()
+        header = next((line for line in file if line.strip("\r\n")), "")
+    header = re.sub('"[^"]*"', "", header)  # a mark inside a quoted name divides nothing
     return next((mark for mark in ",;\t" if mark in header), ",")
 
 

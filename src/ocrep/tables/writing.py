@@ -26,8 +26,13 @@ class OutputError(OSError):
     """A file cannot be written; the message says why."""
 
 
-def check_output(path: str | os.PathLike[str], *, table: bool = False) -> None:
-    """Find out now, not after the work, whether a file can be written there, and as a table if it shall be one."""
+def check_output(
+    path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, table: bool = False
+) -> None:
+    """Find out now, not after the work, whether a file can be written there, and as a table if it shall be one.
+
+    It must not be `source`, the file that is read: that would be lost.
+    """
     if table and os.fspath(path) != STANDARD_OUTPUT:
         try:
             format_of(path)
@@ -38,6 +43,10 @@ def check_output(path: str | os.PathLike[str], *, table: bool = False) -> None:
     target = Path(path)
     if target.is_dir():
         raise OutputError(f"Cannot write {path}: it is a folder.")
+    if target.exists() and not target.is_file():
+        raise OutputError(f"Cannot write {path}: it is no plain file.")
+    if source is not None and target.exists() and os.path.exists(source) and target.samefile(source):
+        raise OutputError(f"Cannot write {path}: it is the file to be read; give the output a name of its own.")
     if not target.parent.is_dir():
         raise OutputError(f"Cannot write {path}: there is no folder {target.parent}.")
     with writing(path), tempfile.TemporaryFile(dir=target.parent):
@@ -52,7 +61,8 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
     except (OutputError, BrokenPipeError):
         raise
     except OSError as error:
-        raise OutputError(f"Cannot write {path}: {error.strerror or error}.") from error
+        where = "to standard output" if os.fspath(path) == STANDARD_OUTPUT else path
+        raise OutputError(f"Cannot write {where}: {error.strerror or error}.") from error
 
 
 @contextmanager
