@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-browser test-torch lint picture bench clean
+.PHONY: demo test test-browser test-torch lint picture bench bench-track clean
 
 demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
 	@$(BIN)/python examples/demo.py
@@ -34,8 +34,14 @@ lint: $(VENV)/.developed
 picture: $(VENV)/.developed  ## draw the README's picture again
 	$(BIN)/python tools/draw_picture.py
 
-bench: $(VENV)/.developed  ## what rules, sizes and selection cost, as ratios in one run
+bench: $(VENV)/.developed  ## speed over the floor and over peers, and what rules and sizes cost, as ratios in one run
+	$(BIN)/python -m pip install --quiet --requirement benchmarks/requirements.txt
+	env -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS $(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/costs.py
+
+bench-track: $(VENV)/.developed  ## a few timings against those of the last run on this machine
+	$(BIN)/python -m pip install --quiet pytest-benchmark
+	$(BIN)/python -m pytest benchmarks/track.py -p no:cacheprovider --benchmark-autosave --benchmark-compare --benchmark-columns=median,iqr
 
 $(VENV)/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocrep needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'

@@ -44,8 +44,10 @@ class PinvRegressor(HiddenUnits, Regression):
     keep_folds : bool or int, default=False
         Whether to keep one factor per fold (True: three folds), so that `with_gamma("kfold")` and
         `with_gamma("ocrep_cv")` work later.
-    factor : {"auto", "qr"}, default="auto"
-        How the triangular factor is computed; "auto" leaves it to the library.
+    factor : {"auto", "gram", "qr"}, default="auto"
+        How `fit` computes the triangular factor when no folds are asked for. "auto": by HᵀH where that proves γ right
+        to 10⁻⁶, else by one more pass over the rows, else by Householder reflections, which small data take at once.
+        "gram": by HᵀH or not at all. "qr": by reflections, as `partial_fit` and folds always do.
     random_state : int, RandomState instance or None, default=None
         Seed of the hidden layer.
 
@@ -199,8 +201,10 @@ class TikhonovRegressor(OwnFeatures, Regression):
     keep_folds : bool or int, default=False
         Whether to keep one factor per fold (True: three folds), so that `with_gamma("kfold")` and
         `with_gamma("ocrep_cv")` work later.
-    factor : {"auto", "qr"}, default="auto"
-        How the triangular factor is computed; "auto" leaves it to the library.
+    factor : {"auto", "gram", "qr"}, default="auto"
+        How `fit` computes the triangular factor when no folds are asked for. "auto": by HᵀH where that proves γ right
+        to 10⁻⁶, else by one more pass over the rows, else by Householder reflections, which small data take at once.
+        "gram": by HᵀH or not at all. "qr": by reflections, as `partial_fit` and folds always do.
 
     Attributes
     ----------
