@@ -399,6 +399,28 @@ def test_targets_of_no_use_are_refused(frame, tmp_path):
         TikhonovClassifier().fit(scan(path, target="y"))
 
 
+def test_given_classes_say_whether_a_text_file_holds_numbers_or_texts(frame, tmp_path):
+    frame.assign(y=np.arange(300) % 2).to_csv(tmp_path / "rows.csv", index=False)
+    for classes in (["0", "1"], [0, 1]):
+        fitted = TikhonovClassifier().fit(scan(tmp_path, target="y", classes=classes))
+        assert fitted.classes_.tolist() == classes
+
+
+def test_part_of_a_file_is_a_fragment_too(frame, tmp_path):
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    whole = pyarrow.dataset.dataset(tmp_path / "rows.parquet")
+    (fragment,) = whole.get_fragments()
+    part = pyarrow.dataset.FileSystemDataset(
+        [fragment.subset(row_group_ids=[0, 2])], schema=whole.schema, format=whole.format
+    )
+    rows = np.r_[0:100, 200:300]
+    expected = model().fit(np.ascontiguousarray(frame.loc[rows, NAMES]), frame.loc[rows, "y"])
+    seen = []
+    source = scan(part, target="y", progress=lambda *rows: seen.append(rows))
+    np.testing.assert_array_equal(model().fit(source).coef_, expected.coef_)
+    assert seen[-1] == (200, 200)
+
+
 @pytest.mark.parametrize("rows", [1, 2, 7, 100, 1000])
 @pytest.mark.parametrize("height", [1, 3, 10, 97, 500])
 def test_recut_blocks_hold_the_same_rows_at_one_size(rows, height):

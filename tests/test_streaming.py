@@ -1,5 +1,8 @@
 """The same network from rows in memory, on disk and in streams."""
 
+import re
+from pathlib import Path
+
 import h5py
 import numpy as np
 import polars
@@ -311,3 +314,12 @@ def test_predictions_come_block_by_block(problem, tmp_path):
         assert len(numbers) == len(labels) == n_blocks
         np.testing.assert_allclose(np.concatenate(numbers), regressor.predict(X), rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(np.concatenate(labels), classifier.predict(X))
+
+
+def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[1] / "docs" / "out-of-core.md").read_text(encoding="utf-8")
+    names = {}
+    for code, printed in re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, flags=re.DOTALL):
+        exec(code, names)
+        assert capsys.readouterr().out == printed

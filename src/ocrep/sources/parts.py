@@ -75,17 +75,7 @@ class ParquetFile(Part):
 
         Statistics do not see NaN and nulls, but rows that hold those are refused anyway when they are read.
         """
-        metadata = pyarrow.parquet.read_metadata(self.name)
-        places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-        low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
-        for g in range(metadata.num_row_groups):
-            group = metadata.row_group(g)
-            for j, name in enumerate(columns):
-                stated = _number_range(group.column(places[name]).statistics) if name in places else None
-                if stated is None:
-                    return None
-                low[j], high[j] = min(low[j], stated[0]), max(high[j], stated[1])
-        return low, high
+        return _range_of(pyarrow.parquet.read_metadata(self.name), columns)
 
     def mark(self) -> str:
         """Path, size and time."""
@@ -169,7 +159,7 @@ class Fragment(Part):
     def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
         """Pages of a whole Parquet file that holds the columns; else Arrow's own scan, told to read little ahead."""
         fragment = self._fragment
-        if isinstance(fragment, pyarrow.dataset.ParquetFileFragment) and self._is_whole_file(columns):
+        if self._is_parquet and self._is_whole_file(columns):
             # Arrow's scan holds whole row groups, which may be whole files.
             with fragment.open() as opened, pyarrow.parquet.ParquetFile(opened, **FRUGAL) as file:
                 yield from file.iter_batches(batch_size=BLOCK_ROWS, columns=list(columns), use_threads=False)
@@ -182,6 +172,10 @@ class Fragment(Part):
             fragment_readahead=1,
             use_threads=False,
         )
+
+    @property
+    def _is_parquet(self) -> bool:
+        return isinstance(self._fragment, pyarrow.dataset.ParquetFileFragment)
 
     def _is_whole_file(self, columns: Sequence[str]) -> bool:
         fragment = self._fragment
@@ -198,9 +192,15 @@ class Fragment(Part):
             raise DataError(f"{self.name} cannot be read: {str(error).splitlines()[0]}") from error
 
     def n_rows(self) -> int | None:
-        """What Arrow knows without a scan: Parquet's footer."""
-        metadata = getattr(self._fragment, "metadata", None)
-        return None if metadata is None else int(metadata.num_rows)
+        """What Parquet's footer says of its row groups."""
+        if not self._is_parquet:
+            return None
+        return sum(int(group.num_rows) for group in self._fragment.row_groups)
+
+    def stated_range(self, columns: Sequence[str]) -> Range | None:
+        """That of a whole Parquet file."""
+        whole = self._is_parquet and self._is_whole_file(columns)
+        return _range_of(self._fragment.metadata, columns) if whole else None
 
     def mark(self) -> str:
         """The path; on a local file system with size and time."""
@@ -222,6 +222,20 @@ def _stated_schema(path: str) -> Any:
     column_names(path)  # refuses what is no file, is empty or names a column twice
     with reading(path):
         return schema_of(path, format_of(path))
+
+
+def _range_of(metadata: Any, columns: Sequence[str]) -> Range | None:
+    """The range of all row groups, if each states that of every column."""
+    places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+    low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
+    for g in range(metadata.num_row_groups):
+        group = metadata.row_group(g)
+        for j, name in enumerate(columns):
+            stated = _number_range(group.column(places[name]).statistics) if name in places else None
+            if stated is None:
+                return None
+            low[j], high[j] = min(low[j], stated[0]), max(high[j], stated[1])
+    return low, high
 
 
 def _number_range(statistics: Any) -> tuple[float, float] | None:
