@@ -1,10 +1,10 @@
 """Dask collections on threads: the model that the same rows give in memory, lazy predictions, and clear errors."""
 
 import ast
-import pickle
 import re
 from pathlib import Path
 
+import cloudpickle
 import dask
 import dask.array as da
 import dask.bag as db
@@ -160,6 +160,14 @@ def test_partitions_of_many_blocks_take_the_fast_route(monkeypatch):
     assert here.condition_number_ < 5e4
     np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-6)
     np.testing.assert_allclose(model.predict(X), here.predict(X), atol=1e-6)
+
+
+def test_chunks_of_known_heights_are_aligned(rows):
+    (X,), (y,), (w,) = (
+        arrays(rows, name, chunks=c) for name, c in ((INPUTS, KNOWN), ("y", (450, 750)), ("weight", (N,)))
+    )
+    aligned = network().fit(*arrays(rows, INPUTS, "y", "weight"))
+    np.testing.assert_array_equal(network().fit(X, y, w).coef_, aligned.coef_)
 
 
 def test_sparse_blocks(rows):
@@ -338,6 +346,11 @@ def graph(n_rows, n_partitions, n_hidden=30):
     return Partitions.of(X, X[:, 0]).tree("factor", sent, worker.factor, worker.merge_factors).dask
 
 
+def size(nodes):
+    """Bytes of the nodes, each by itself, as a cluster gets them."""
+    return sum(len(cloudpickle.dumps(node)) for node in dict(nodes).values())
+
+
 def test_the_graph_grows_with_partitions_and_not_with_rows():
     assert len(graph(1000, 50)) == len(graph(1_000_000, 50))
     few, many = len(graph(1000, 50)), len(graph(1000, 100))
@@ -349,17 +362,17 @@ def test_the_graph_grows_with_partitions_and_not_with_rows():
 
 
 def test_no_rows_and_only_one_model_are_in_the_graph():
-    small, large = (len(pickle.dumps(dict(graph(n, 50)))) for n in (1000, 1_000_000))
+    small, large = (size(graph(n, 50)) for n in (1000, 1_000_000))
     assert large < 1.1 * small
     # Weights of 30 and of 3000 units: the difference is that of one copy, not of fifty.
-    more = len(pickle.dumps(dict(graph(1000, 50, n_hidden=3000))))
+    more = size(graph(1000, 50, n_hidden=3000))
     assert more - small < 1.5 * (3000 - 30) * 5 * 8
 
 
-def test_predicting_sends_one_model(rows):
-    X = da.ones((1000, 4), chunks=(10, 4))
-    model = network(n_hidden=3000, gamma=1.0).fit(X[:10], X[:10, 0])
-    assert len(pickle.dumps(dict(model.predict(X).__dask_graph__()))) < 1.5 * 3000 * 6 * 8 + 1000 * 100
+def test_predicting_sends_one_model(rows, collections):
+    X, y = collections(rows, INPUTS, "y")
+    few, many = (size(network(n_hidden=n, gamma=1.0).fit(X, y).predict(X).__dask_graph__()) for n in (30, 3000))
+    assert many - few < 1.5 * (3000 - 30) * 6 * 8
 
 
 def test_only_one_module_imports_dask():
