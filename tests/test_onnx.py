@@ -453,3 +453,12 @@ def test_without_skl2onnx_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     with pytest.raises(ImportError, match=r"pip install \"ocrep\[onnx\]\""):
         to_onnx(PinvRegressor(3).fit(X, Y))
+
+
+@pytest.mark.parametrize("activation", [name for name in ACTIVATIONS if name != "hardlimit"])
+@pytest.mark.parametrize("options", [{}, {"direct_link": True}, {"n_hidden": 1}, {"scale": None}], ids=str)
+def test_a_single_input_keeps_all_its_digits(activation, options):
+    # onnxruntime keeps a product with one number in single precision if it can merge it into a MatMul.
+    x = X[:, :1] / 3.0
+    model = PinvRegressor(**{"n_hidden": 10, "activation": activation, "random_state": 0, **options}).fit(x, Y)
+    assert_predicts_as(model, x, Y, "float64")

@@ -18,6 +18,8 @@ from problems import smooth_problem
 from sklearn.base import clone
 from sklearn.cluster import Birch
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import StackingRegressor, VotingRegressor
+from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -387,6 +389,8 @@ def test_a_file_whose_types_had_other_fields_is_refused(file):
         {"ocrep_version": "new"},
         {"ocrep_version": 3},
         {"format": "one"},
+        {"format": "1"},
+        {"created": []},
         {"format": None},
         {"layout": ...},
     ],
@@ -455,3 +459,25 @@ def test_the_example_is_true():
     result = doctest.testmod(persistence)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_a_small_file_does_not_fill_the_memory(file):
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", "{}")
+        archive.writestr("ocrep.json", b" " * 10**7)
+    with pytest.raises(ModelFileError, match="unpack to far more"):
+        load_model(file)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        VotingRegressor([("a", PinvRegressor(5, random_state=0)), ("b", TikhonovRegressor())]),
+        StackingRegressor([("a", PinvRegressor(5, random_state=0))], TikhonovRegressor()),
+        make_pipeline(SelectKBest(f_regression, k=2), PinvRegressor(5, random_state=0)),
+    ],
+    ids=["voting", "stacking", "selection"],
+)
+def test_models_of_models_come_back(model, there_and_back):
+    model.fit(X, Y)
+    np.testing.assert_array_equal(there_and_back(model).predict(X), model.predict(X))

@@ -35,6 +35,8 @@ FORMAT = 1
 _RECORD = "ocrep.json"
 _LOADING_TOO_MUCH = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 _VERSION = version("ocrep")
+_MOST_UNPACKED = 100
+"""How many times its size a file may unpack to: ours are not packed at all, and a small file must not fill memory."""
 
 # All of ours that a model may consist of; loading builds these and what skops itself trusts, nothing else.
 _OWN_TYPES: tuple[type, ...] = (
@@ -48,6 +50,8 @@ _TRUSTED = (
     *(f"{kind.__module__}.{kind.__name__}" for kind in _OWN_TYPES),
     *(f"{known.function.__module__}.{known.function.__name__}" for known in ACTIVATIONS.values()),
     "numpy.dtype",  # scikit-learn's imputers keep one
+    "sklearn.utils._bunch.Bunch",  # a dict with attributes: voting and stacking keep one
+    *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("f_classif", "f_regression")),
 )
 
 
@@ -197,6 +201,8 @@ def _record(data: bytes, path: Any) -> dict[str, Any]:
         raise ModelFileError(f"{path} is not a model file written by ocrep.save_model: {_look_of(data)}.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(part.file_size for part in archive.infolist()) > _MOST_UNPACKED * len(data):
+                raise ValueError("it would unpack to far more than a model.")
             ours = {_RECORD, "schema.json"} <= set(archive.namelist())
             record = json.loads(archive.read(_RECORD)) if ours else None
     except (zipfile.BadZipFile, zlib.error, ValueError, RuntimeError, EOFError) as error:
@@ -220,7 +226,8 @@ def _info(record: dict[str, Any], path: Any) -> ModelInfo:
     try:
         info = ModelInfo(**{field.name: record[field.name] for field in fields(ModelInfo)})
         _release(info.ocrep_version)
-        int(info.format)
+        if [type(value) for value in asdict(info).values()] != [str, str, str, str, int]:
+            raise TypeError("a field of another type")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} is damaged: its record does not say how it was written ({error}).") from None
     return info

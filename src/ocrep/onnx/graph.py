@@ -92,6 +92,9 @@ def probabilities(graph: Graph, logits: str, n_classes: int) -> str:
 
 def _scaled(graph: Graph, hidden: HiddenMap, X: str) -> str:
     centred = graph("Sub", X, graph.constant(hidden.center))
+    if len(hidden.scale) == 1:
+        # onnxruntime would merge a product with one number into the next MatMul, and keep it in single precision.
+        return graph("MatMul", centred, graph.constant(hidden.scale[:, None]))
     return graph("Mul", centred, graph.constant(hidden.scale))
 
 
