@@ -11,10 +11,11 @@ from dataclasses import dataclass
 _MANY = """
 import contextlib, gc, io, json, os, sys, tempfile
 import ocrep.cli.app, ocrep.cli.running, ocrep.onnx, ocrep.persistence, ocrep.report, ocrep.study, ocrep.table_model
-import pyarrow.csv, rich.table, skops.io, typer
+import pyarrow.csv, rich.table, typer
 from ocrep.cli import main
 with contextlib.redirect_stderr(io.StringIO()):
     ocrep.cli.running.run(["inspect", "nothing"])
+ocrep.persistence._skops_io()
 gc.freeze()  # else each child's first collection copies all that the libraries have made
 for line in sys.stdin:
     arguments = json.loads(line)

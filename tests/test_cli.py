@@ -23,7 +23,7 @@ HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "skops"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """All bundled sets as files, and a small model for each of them and each format."""
+    """All bundled sets as files, a small model for each of them and each format, and their predictions."""
     here = tmp_path_factory.mktemp("program")
     fits = [
         [
@@ -34,12 +34,19 @@ def folder(tmp_path_factory):
         for record in BUNDLED
         for form in ("csv", "parquet")
     ]
-    commands = [["datasets", "--export", "."], ["datasets", "--export", ".", "--format", "parquet", "--json"], *fits]
-    outcomes = ocrep_many(commands, cwd=here)
+    predictions = [
+        f"predict {record.name}.{form}.skops {record.name}.{other} --out {record.name}.{form}.pred.{out}".split()
+        for record in BUNDLED
+        for form, other, out in (("csv", "parquet", "csv"), ("parquet", "csv", "parquet"))
+    ]
+    exports = [["datasets", "--export", "."], ["datasets", "--export", ".", "--format", "parquet", "--json"]]
+    outcomes = ocrep_many([*exports, *fits, *predictions], cwd=here)
     assert [(outcome.code, outcome.err) for outcome in outcomes] == [(0, "")] * len(outcomes)
     assert outcomes[0].out.split() == [f"{record.name}.csv" for record in BUNDLED]
     assert json.loads(outcomes[1].out) == {"files": [f"{record.name}.parquet" for record in BUNDLED]}
-    (here / "fits.json").write_text(json.dumps([json.loads(outcome.out) for outcome in outcomes[2:]]))
+    results = [json.loads(outcome.out) for outcome in outcomes[2 : 2 + len(fits)]]
+    (here / "fits.json").write_text(json.dumps(results))
+    assert outcomes[2 + len(fits)].out == "abalone.csv.pred.csv holds the predictions of 4,177 rows.\n"
     return here
 
 
@@ -95,14 +102,6 @@ def test_fit_says_the_same_of_csv_and_parquet(folder):
 
 
 def test_predictions_are_those_of_the_saved_pipeline(folder):
-    commands = [
-        f"predict {record.name}.{form}.skops {record.name}.{other} --out {record.name}.{form}.pred.{out}".split()
-        for record in BUNDLED
-        for form, other, out in (("csv", "parquet", "csv"), ("parquet", "csv", "parquet"))
-    ]
-    outcomes = ocrep_many(commands, cwd=folder)
-    assert [(outcome.code, outcome.err) for outcome in outcomes] == [(0, "")] * len(outcomes)
-    assert outcomes[0].out == "abalone.csv.pred.csv holds the predictions of 4,177 rows.\n"
     for record in BUNDLED:
         frame = load(record.name, as_frame=True).data
         wanted = load_model(folder / f"{record.name}.csv.skops").predict(frame)

@@ -215,3 +215,8 @@ def test_marks_in_quoted_names_and_blank_lines_above_the_header_divide_nothing(t
     (tmp_path / "t.csv").write_text('\n\r\n"size, mm";y\n1;2\n', encoding="utf-8")
     assert column_names(tmp_path / "t.csv") == ["size, mm", "y"]
     assert read_table(tmp_path / "t.csv", ["size, mm", "y"]).frame.to_numpy().tolist() == [[1.0, 2.0]]
+
+
+def test_standard_output_is_named_where_it_cannot_be_written():
+    with pytest.raises(OutputError, match="Cannot write to standard output: No space left"), writing("-"):
+        raise OSError(28, "No space left on device")
