@@ -10,9 +10,9 @@ from problems import random_problem
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
 from ocrep.folds import FoldFactors, FoldPlan
-from ocrep.gram import factor_rows
 from ocrep.hidden_map import ACTIVATIONS
 from ocrep.leave_one_out import Rows, left_out_outputs
+from ocrep.routes import factor_rows
 
 
 @pytest.mark.skipif(LIBRARY == "torch" and DEVICE.type == "cpu", reason="there is no GPU, and NumPy reads the CPU")

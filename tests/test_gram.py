@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
-from ocrep.gram import PROVED_CONDITION, REFINED_CONDITION, RESIDUAL_LEFT, Gram, factor_rows
+from ocrep.gram import PROVED_CONDITION, REFINED_CONDITION, RESIDUAL_LEFT, Gram
+from ocrep.routes import ALIKE_CONDITION, factor_rows
 
 N, M, BLOCK = 3000, 24, 500
 
@@ -111,18 +112,48 @@ def test_large_weights_make_the_residual_doubtful():
     assert route_taken(*problem(3e4, signal=smallest)) == 2
 
 
-@pytest.mark.parametrize(("times", "passes"), [(0.3, 2), (3.0, 3)])
-def test_refinement_is_taken_up_to_its_condition_and_not_beyond(times, passes):
+@pytest.mark.parametrize(("times", "passes"), [(0.3, 1), (3.0, 2)])
+def test_the_first_block_leads_up_to_its_condition_and_not_beyond(times, passes):
     H, T = problem(times * REFINED_CONDITION)
     assert route_taken(H, T) == passes
 
 
 @pytest.mark.parametrize("kappa", [1e6, 1e8, 1e10, 1e11])
-def test_refined_singular_values_are_as_good_as_float64_can_hold(kappa):
+@pytest.mark.parametrize("intercept", [False, True])
+def test_refined_singular_values_are_as_good_as_float64_can_hold(kappa, intercept):
     H, T = problem(kappa)
+    blocks = Blocks(H, T)
+    led, refined = factor_rows(blocks, intercept=intercept), Gram.of(blocks(), intercept=intercept).refined(blocks())
+    exact = np.linalg.svd(H - H.mean(axis=0) if intercept else H, compute_uv=False)
+    for _, spectrum in (led, refined):
+        np.testing.assert_allclose(spectrum.sigma[-1], exact[-1], rtol=200 * 2.2e-16 * kappa)
+
+
+@pytest.mark.parametrize(("times", "refined"), [(0.3, True), (3.0, False)])
+def test_refinement_stops_at_its_condition(times, refined):
+    blocks = Blocks(*problem(times * REFINED_CONDITION))
+    assert (Gram.of(blocks(), intercept=False).refined(blocks()) is not None) == refined
+
+
+@pytest.mark.parametrize(("unlike", "passes"), [(ALIKE_CONDITION / 10, 1), (10 * ALIKE_CONDITION, 2)])
+def test_a_first_block_that_is_not_like_the_others_does_not_lead(unlike, passes):
+    """One direction is `unlike` times as strong in the later blocks as the first block says."""
+    H, T = problem(1e8)
+    U, sigma, Vt = np.linalg.svd(H, full_matrices=False)
+    later = np.where(np.arange(N) < BLOCK, 1.0, unlike)
+    H = H + (later - 1.0)[:, None] * np.outer(U[:, -1] * sigma[-1], Vt[-1])
+    blocks = Blocks(H, T)
+    _, spectrum = factor_rows(blocks, intercept=False)
+    assert blocks.passes == passes
+    np.testing.assert_allclose(spectrum.sigma, np.linalg.svd(H, compute_uv=False), rtol=1e-6)
+
+
+def test_a_target_that_the_first_block_fits_exactly_still_has_its_residual():
+    H, T = problem(1e8)
+    T[:BLOCK] = 0.0
     _, spectrum = factor_rows(Blocks(H, T), intercept=False)
-    exact = np.linalg.svd(H, compute_uv=False)
-    np.testing.assert_allclose(spectrum.sigma[-1], exact[-1], rtol=200 * 2.2e-16 * kappa)
+    residual = T - H @ np.linalg.lstsq(H, T, rcond=None)[0]
+    np.testing.assert_allclose(spectrum.residual, (residual**2).sum(axis=0), rtol=1e-9)
 
 
 def test_a_single_block_is_factored_by_reflections_at_once():
@@ -187,6 +218,9 @@ def test_rows_that_are_not_finite_are_named(bad, intercept):
 
 
 def test_no_rows_and_unequal_blocks_are_refused():
+    for route in ("auto", "gram", "qr"):
+        with pytest.raises(ValueError, match="no row blocks"):
+            factor_rows(lambda: iter(()), intercept=False, route=route)
     with pytest.raises(ValueError, match="no row blocks"):
         Gram.of(iter(()), intercept=False)
     H, T = problem(10.0)

@@ -18,10 +18,10 @@ from ocrep.device_rows import check_inputs, check_targets, lies_elsewhere, refus
 from ocrep.distributed import is_dask
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors, FoldPlan, plan_of
-from ocrep.gram import ROUTES, factor_rows
 from ocrep.kernels import array_namespace, device_of
 from ocrep.layer import Range, check_weights, observed_range
 from ocrep.leave_one_out import Rows
+from ocrep.routes import ROUTES, factor_rows
 from ocrep.streaming import fit_scan, predicted_blocks, scan_of
 from ocrep.threads import on_chunks
 from ocrep.transaction import unchanged_on_error

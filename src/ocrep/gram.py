@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from ocrep.kernels import (
 from ocrep.row_block import RowBlock
 from ocrep.spectrum import Spectrum
 
-ROUTES = ("auto", "gram", "qr")
 # Squaring H costs σ_p a relative error of about ε·κ²/2: 3·10⁻⁷ at this κ, so that γ = σ₁σ_p is right to 10⁻⁶.
 PROVED_CONDITION = 5e4
 # One pass of Cholesky-QR with the shift below is as good as reflections up to here.
@@ -33,21 +31,6 @@ REFINED_CONDITION = 1e12
 RESIDUAL_ERROR, RESIDUAL_LEFT = 1e-10, 1e-4
 
 Blocks = Callable[[], Iterator[tuple[Any, ...]]]
-
-
-def factor_rows(blocks: Blocks, *, intercept: bool, route: str = "auto") -> tuple[Factor, Spectrum]:
-    """Factor rows that can be read again, `blocks()` giving `(H, T, sample_weight)`; one pass if that is enough.
-
-    1. The Gram matrix, if its own spectrum and residual prove γ right to 10⁻⁶ and the residual to 10⁻¹⁰·‖T‖.
-    2. Else a second pass over H·R₁⁻¹, R₁ from the first (Cholesky-QR with a shift), if then κ ≤ 10¹².
-    3. Else Householder reflections, block by block. Rows that make up a single block go there at once.
-    """
-    stream = blocks()
-    head = [block for _, block in zip(range(2), stream, strict=False)]
-    if route == "qr" or (route == "auto" and len(head) < 2):
-        return by_reflections(chain(head, stream), intercept)
-    gram = Gram.of(chain(head, stream), intercept=intercept)
-    return gram.factored(blocks, route) or by_reflections(blocks(), intercept)
 
 
 def by_reflections(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum]:
@@ -85,14 +68,10 @@ class Gram:
 
     def proved(self) -> tuple[Factor, Spectrum] | None:
         """The factor and the spectrum by Cholesky and eigenvalues, or None if squaring may have cost too much."""
-        if not self._representable:
+        if self.hopeless:
             return None
         xp = array_namespace(self.matrix)
         M, first = self.counts.n_features, int(self.counts.intercept)
-        R = _root(self.matrix, self.counts.n_targets)
-        # κ is at least the ratio of two diagonal entries: hopeless cases are seen before any eigenvalue.
-        if R is None or not _diagonal_ratio(R[first : first + M, first : first + M]) < PROVED_CONDITION:
-            return None
         G, of_mean = _centred(self.matrix, first)
         lam, V = xp.linalg.eigh(G[:M, :M])
         # Rounding is relative to what was summed, the part of the mean included.
@@ -109,7 +88,8 @@ class Gram:
         moved = scale * min(1.0, 2.0 / M**0.5) * xp.sum((z / sigma[:, None]) ** 2, axis=0)
         error = EPS * (moved + 1.0 + of_mean[M:] / size / size)
         certain = (error <= 2.0 * RESIDUAL_ERROR * xp.sqrt(xp.abs(left))) & (left >= RESIDUAL_LEFT)
-        if not bool(xp.all(certain | (total == 0.0))):
+        R = root(self.matrix, self.counts.n_targets)
+        if R is None or not bool(xp.all(certain | (total == 0.0))):
             return None
         factor = replace(self.counts, R=R)
         return factor, factor.with_svd(sigma, Vt, z * size, total * left, discarded=sigma[:0])
@@ -123,13 +103,19 @@ class Gram:
         counts, G = self.counts, 0.0 * self.matrix
         for block in blocks:
             G = add_gram(G, times_inverse(RowBlock.of(*block).design(counts.shift, counts.intercept), R1))
-        R2 = _root(xp.tril(G) + xp.matrix_transpose(xp.tril(G, k=-1)), counts.n_targets)
+        R2 = root(xp.tril(G) + xp.matrix_transpose(xp.tril(G, k=-1)), counts.n_targets)
         if R2 is None:
             return None
-        factor = replace(counts, R=xp.matmul(R2, R1))
-        spectrum = factor.spectrum()
-        good = spectrum.rank == counts.n_features and float(spectrum.condition()) <= REFINED_CONDITION
-        return (factor, spectrum) if good else None
+        return if_refined(replace(counts, R=xp.matmul(R2, R1)))
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it is clear without eigenvalues that nothing will be proved: κ ≥ the ratio of diagonal entries."""
+        if not self._representable:
+            return True
+        M, first = self.counts.n_features, int(self.counts.intercept)
+        R = cholesky(self.matrix[: first + M, : first + M])
+        return R is None or not diagonal_ratio(R[first:, first:]) < PROVED_CONDITION
 
     def _shifted_root(self) -> Array | None:
         """Cholesky's R of the matrix scaled to ones on the diagonal and shifted by k·ε·trace, scaled back.
@@ -206,13 +192,22 @@ def _centred(G: Array, first: int) -> tuple[Array, Array]:
     return G[1:, 1:] - away * away[:, None], away * away
 
 
-def _diagonal_ratio(R: Array) -> float:
+def if_refined(factor: Factor) -> tuple[Factor, Spectrum] | None:
+    """The factor with its spectrum, unless that is beyond what a product R₂R₁ can be trusted with."""
+    spectrum = factor.spectrum()
+    good = spectrum.rank == factor.n_features and float(spectrum.condition()) <= REFINED_CONDITION
+    return (factor, spectrum) if good else None
+
+
+def diagonal_ratio(R: Array) -> float:
+    """Of the largest to the smallest entry: a lower bound of the condition number of a triangle."""
     xp = array_namespace(R)
     entries = xp.abs(xp.linalg.diagonal(R))
-    return float(xp.max(entries)) / float(xp.min(entries))
+    least = float(xp.min(entries))
+    return float(xp.max(entries)) / least if least > 0.0 else float("inf")
 
 
-def _root(G: Array, n_targets: int) -> Array | None:
+def root(G: Array, n_targets: int) -> Array | None:
     """An upper R with RᵀR = G: Cholesky for the features, a clipped square root for what is left of the targets.
 
     Targets may depend on each other (class codes sum to a constant), and then that rest is singular.

@@ -14,8 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors
-from ocrep.gram import factor_rows
 from ocrep.layer import check_weights
+from ocrep.routes import factor_rows
 from ocrep.survey import Survey
 
 # What is of size M² and seldom needed by a worker.

@@ -1,0 +1,80 @@
+"""The routes from rows to a factor: which one, and the one that a first block shows the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from ocrep.factor import Factor
+from ocrep.gram import REFINED_CONDITION, Blocks, Products, by_reflections, diagonal_ratio, if_refined, root
+from ocrep.kernels import Array, add_gram, array_namespace, device_of, times_inverse
+from ocrep.row_block import RowBlock
+from ocrep.spectrum import Spectrum
+
+ROUTES = ("auto", "gram", "qr")
+# Rows like those of the first block leave κ(A·R₁⁻¹) near 1; up to here its Gram matrix costs σ_p at most 10⁻¹⁰.
+ALIKE_CONDITION = 1e3
+
+
+def factor_rows(blocks: Blocks, *, intercept: bool, route: str = "auto") -> tuple[Factor, Spectrum]:
+    """Factor rows that can be read again, `blocks()` giving `(H, T, sample_weight)`; one pass if that is enough.
+
+    1. The Gram matrix, if its own spectrum and residual prove γ right to 10⁻⁶ and the residual to 10⁻¹⁰·‖T‖.
+    2. If already the first block shows that it will not: one pass over A·R₁⁻¹, R₁ from that block by reflections.
+    3. If only the whole shows it: a second pass over A·R₁⁻¹, R₁ from the Gram matrix (Cholesky-QR with a shift).
+    4. Beyond κ ≈ 10¹², or if the first block was not like the others: Householder reflections, block by block. Rows
+       that make up a single block go there at once.
+    """
+    stream = blocks()
+    head = [block for _, block in zip(range(2), stream, strict=False)]
+    if route == "qr" or (route == "auto" and len(head) < 2):
+        return by_reflections(chain(head, stream), intercept)
+    products = Products.adding(None, head[0], intercept=intercept) if head else None
+    if route == "auto" and products is not None and products.gram().hopeless:
+        return _led_by_the_first(chain(head, stream), intercept) or by_reflections(blocks(), intercept)
+    for block in chain(head[1:], stream):
+        products = Products.adding(products, block, intercept=intercept)
+    if products is None:
+        raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
+    return products.gram().factored(blocks, route) or by_reflections(blocks(), intercept)
+
+
+def _led_by_the_first(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum] | None:
+    """R = R₂R₁ in one pass, R₁ of the first block and R₂ of the Gram matrix of A·R₁⁻¹; None if that proves nothing."""
+    counts, R1, G = None, None, None
+    for block in blocks:
+        rows = RowBlock.of(*block)
+        if counts is None:
+            first = Factor.of(*block[:2], sample_weight=rows.weight, intercept=intercept)
+            R1, counts = _leader(first), Factor.empty(rows, intercept)
+            if R1 is None:
+                return None
+            G = 0.0 * R1
+        counts = counts.counting(rows)
+        G = add_gram(G, times_inverse(rows.design(counts.shift, intercept), R1))
+    assert counts is not None
+    xp = array_namespace(R1)
+    G = xp.tril(G) + xp.matrix_transpose(xp.tril(G, k=-1))
+    k = G.shape[0] - counts.n_targets
+    lam = xp.linalg.eigvalsh(G[:k, :k])
+    if not float(lam[0]) * ALIKE_CONDITION**2 > float(lam[-1]):
+        return None
+    R2 = root(G, counts.n_targets)
+    return None if R2 is None else if_refined(replace(counts, R=xp.matmul(R2, R1)))
+
+
+def _leader(first: Factor) -> Array | None:
+    """The first block's R, with targets left at their size: their own residual there may well be zero."""
+    xp = array_namespace(first.R)
+    k = first.n_features + int(first.intercept)
+    features = first.R[: min(k, first.R.shape[0]), :]
+    if features.shape[0] < k or not diagonal_ratio(features[:, :k]) < REFINED_CONDITION:
+        return None
+    targets = first.R[:, k:]
+    size = xp.sqrt(xp.sum(targets * targets, axis=0))
+    size = xp.where(size > 0.0, size, xp.ones_like(size))
+    zeros = xp.zeros((first.n_targets, k), dtype=xp.float64, device=device_of(size))
+    eye = xp.eye(first.n_targets, dtype=xp.float64, device=device_of(size))
+    return xp.concat([features, xp.concat([zeros, size * eye], axis=1)])
