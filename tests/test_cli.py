@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from program import ocrep, ocrep_many
 
 from ocrep import __version__, load_model, rules, study
 from ocrep.cli import _stop, exit_codes, options
+from ocrep.cli.printing import print_pairs
 from ocrep.cli.running import run
 from ocrep.datasets import info, load
 from ocrep.study.protocol import FIXED_SIZES, QUICK
@@ -310,6 +312,17 @@ def test_study(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(study, "report", lambda folder: folder / "report.md")
     assert run(["study", "full", "--out", str(tmp_path), "--jobs", "3"]) == 0
     assert asked == [("full", tmp_path, 3)]
+
+
+@pytest.mark.parametrize("width", [30, 69, 70, 200])
+def test_no_word_is_lost_on_a_narrow_terminal(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    words = [f"word{number}" for number in range(40)]
+    print_pairs([("a name of more than thirty letters", " ".join(words))])
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()  # without the marks of bold letters
+    assert all(len(line) <= width for line in lines)
+    assert [word for line in lines for word in line.split() if word.startswith("word")] == words
 
 
 def test_progress_goes_to_a_terminal_only(folder, monkeypatch, capsys):

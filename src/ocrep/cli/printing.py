@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 PIPED_WIDTH = 120
+TWO_COLUMNS = 70
 
 
 def print_json(result: dict[str, Any]) -> None:
@@ -25,12 +26,15 @@ def print_lines(*lines: str) -> None:
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Names and values in two columns."""
+    """Names and values in two columns, if the terminal has room for two."""
+    if _console().width < TWO_COLUMNS:
+        print_lines(*(f"{name}: {value}" for name, value in pairs))
+        return
     from rich.table import Table
 
     table = Table(show_header=False, box=None, padding=(0, 3, 0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold", min_width=20)  # on a narrow terminal the names wrap too
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
     for name, value in pairs:
         table.add_row(_plain(name), _plain(value))
     _print_rows(table)
