@@ -1,7 +1,7 @@
 """A fit on 20 million rows of Parquet: its peak memory, and whether its rows per second hold up to 2 million rows.
 
 Run `python benchmarks/scale.py`; it writes about 1.6 GB to a temporary folder and removes them again. Every fit runs in
-a process of its own, small and large ones by turns, and medians are compared. `benchmarks/RESULTS.md` keeps the last
+a process of its own, small and large ones by turns, and medians are compared. `docs/out-of-core.md` keeps the last
 recorded run.
 """
 
