@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -157,19 +158,23 @@ def datasets(
     elif as_json:
         print_json({"data_sets": [asdict(record) for record in chosen]})
     else:
-        rows = [
-            (
-                record.name,
-                record.task,
-                f"{record.n_rows:,}",
-                str(record.n_features),
-                str(record.n_classes or ""),
-                "yes" if record.bundled else "no",
-                record.licence,
-            )
-            for record in chosen
-        ]
-        print_table(("name", "task", "rows", "inputs", "classes", "bundled", "licence"), rows, left=(0, 1, 5, 6))
+        _print_data_sets(chosen)
+
+
+def _print_data_sets(records: Iterable[Any]) -> None:
+    rows = [
+        (
+            record.name,
+            record.task,
+            f"{record.n_rows:,}",
+            str(record.n_features),
+            str(record.n_classes or ""),
+            "yes" if record.bundled else "no",
+            record.licence,
+        )
+        for record in records
+    ]
+    print_table(("name", "task", "rows", "inputs", "classes", "bundled", "licence"), rows, left=(0, 1, 5, 6))
 
 
 def study_quick(out: StudyFolder, jobs: Jobs = 2, as_json: AsJson = False) -> None:

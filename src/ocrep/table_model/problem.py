@@ -59,6 +59,8 @@ def read_problem(
             raise DataError(f"{path} has no column {name!r}: {nearest(name, names)}")
     if target in (*ignore, *ids):
         raise DataError(f"Column {target!r} is the target: it can be neither ignored nor an id.")
+    if _nameless(target):
+        raise DataError(f"Column {target!r} of {path} has no name of its own: give the target one.")
     left_out = {**dict.fromkeys(ignore, "ignored"), **dict.fromkeys(ids, "id")}
     wanted = [name for name in names if name not in left_out and not _nameless(name)]
     left_out |= {name or "(no name)": "has no name" for name in names if _nameless(name)}
