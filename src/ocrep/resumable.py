@@ -12,7 +12,8 @@ from scipy import sparse
 from ocrep.checkpoint import Journal, Progress
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors
-from ocrep.gram import Products, by_reflections
+from ocrep.gram import Products
+from ocrep.routes import Led
 from ocrep.sources.base import Source
 from ocrep.sources.checks import Triple
 
@@ -74,23 +75,38 @@ class Passes:
             model.spectrum_ = model.factor_.spectrum()
             return
         model.folds_ = None
-        found = None if once else self._by_gram(intercept)
+        found = None if once else self._by_products(intercept)
         if found is None:
             model.factor_ = self._run(_Reflections(intercept))
             model.spectrum_ = model.factor_.spectrum()
         else:
             model.factor_, model.spectrum_ = found
 
-    def _by_gram(self, intercept: bool) -> Any:
-        route = self._model.factor
-        if route == "qr" or (self._saved is not None and self._saved.stage == _Reflections.name):
+    def _by_products(self, intercept: bool) -> Any:
+        """The fast routes of `factor_rows`; None if reflections are wanted or needed."""
+        stage = self._stage(intercept)
+        if stage == _Led.name:
+            led = self._run(_Led(intercept))
+            return led.factored()
+        if stage == _Reflections.name:
             return None
         fold = _Gram(intercept)
         products = self._run(fold)
-        if self._n_rows <= self._rows.height and route == "auto":
-            return by_reflections(self._rows.blocks(), intercept)
         self._save(fold, products)  # so that a crash in what follows does not cost this pass
-        return products.gram().factored(self._rows.blocks, route)
+        return products.gram().factored(self._rows.blocks, self._model.factor)
+
+    def _stage(self, intercept: bool) -> str:
+        """Which pass to begin with: the one that was interrupted, or what the first block shows."""
+        if self._saved is not None:
+            return self._saved.stage
+        route = self._model.factor
+        head = [] if route == "qr" else [triple for _, triple in zip(range(2), self._rows.triples(), strict=False)]
+        if route == "qr" or (route == "auto" and len(head) < 2):
+            return _Reflections.name
+        first = self._rows.mapped(head[0])
+        if route == "gram" or not Products.adding(None, first, intercept=intercept).gram().hopeless:
+            return _Gram.name
+        return _Led.name if Led.adding(None, first, intercept=intercept) is not None else _Reflections.name
 
     def _run(self, fold: _Pass[State]) -> State:
         state = self._taken_up(fold)
@@ -190,6 +206,26 @@ class _Gram:
 
     def restored(self, arrays: dict[str, np.ndarray]) -> Products:
         return Products((arrays["sum0"], arrays["sum1"], arrays["sum2"]), _factor_of(arrays))
+
+
+class _Led:
+    """The products of a Gram matrix that the first block leads."""
+
+    name = "led"
+
+    def __init__(self, intercept: bool) -> None:
+        self._intercept = intercept
+
+    def step(self, state: Led | None, block: tuple[Any, Any, Any]) -> Led:
+        led = Led.adding(state, block, intercept=self._intercept)
+        assert led is not None, "The first block was tried before this pass began."
+        return led
+
+    def arrays(self, state: Led) -> dict[str, np.ndarray]:
+        return {"R1": np.asarray(state.R1), "G": np.asarray(state.G), **_factor_arrays(state.counts)}
+
+    def restored(self, arrays: dict[str, np.ndarray]) -> Led:
+        return Led(arrays["R1"], arrays["G"], _factor_of(arrays))
 
 
 class _Folds:

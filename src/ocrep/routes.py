@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -41,28 +41,48 @@ def factor_rows(blocks: Blocks, *, intercept: bool, route: str = "auto") -> tupl
     return products.gram().factored(blocks, route) or by_reflections(blocks(), intercept)
 
 
-def _led_by_the_first(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum] | None:
-    """R = R₂R₁ in one pass, R₁ of the first block and R₂ of the Gram matrix of A·R₁⁻¹; None if that proves nothing."""
-    counts, R1, G = None, None, None
-    for block in blocks:
+@dataclass(frozen=True, slots=True, eq=False)
+class Led:
+    """A factor in the making, the first block leading: R₁ of it, and the Gram matrix of A·R₁⁻¹ of the rows so far."""
+
+    R1: Array
+    G: Array
+    counts: Factor
+
+    @classmethod
+    def adding(cls, so_far: Led | None, block: tuple[Any, ...], *, intercept: bool) -> Led | None:
+        """Add a block `(H, T, sample_weight)`, G in place; None if a first block cannot lead."""
         rows = RowBlock.of(*block)
-        if counts is None:
-            first = Factor.of(*block[:2], sample_weight=rows.weight, intercept=intercept)
-            R1, counts = _leader(first), Factor.empty(rows, intercept)
+        if so_far is None:
+            R1 = _leader(Factor.of(*block[:2], sample_weight=rows.weight, intercept=intercept))
             if R1 is None:
                 return None
-            G = 0.0 * R1
-        counts = counts.counting(rows)
-        G = add_gram(G, times_inverse(rows.design(counts.shift, intercept), R1))
-    assert counts is not None
-    xp = array_namespace(R1)
-    G = xp.tril(G) + xp.matrix_transpose(xp.tril(G, k=-1))
-    k = G.shape[0] - counts.n_targets
-    lam = xp.linalg.eigvalsh(G[:k, :k])
-    if not float(lam[0]) * ALIKE_CONDITION**2 > float(lam[-1]):
-        return None
-    R2 = root(G, counts.n_targets)
-    return None if R2 is None else if_refined(replace(counts, R=xp.matmul(R2, R1)))
+            so_far = cls(R1, 0.0 * R1, Factor.empty(rows, intercept))
+        counts = so_far.counts.counting(rows)
+        G = add_gram(so_far.G, times_inverse(rows.design(counts.shift, intercept), so_far.R1))
+        return cls(so_far.R1, G, counts)
+
+    def factored(self) -> tuple[Factor, Spectrum] | None:
+        """R = R₂R₁, R₂ of the Gram matrix; None if that proves nothing."""
+        xp, counts = array_namespace(self.R1), self.counts
+        G = xp.tril(self.G) + xp.matrix_transpose(xp.tril(self.G, k=-1))
+        k = G.shape[0] - counts.n_targets
+        lam = xp.linalg.eigvalsh(G[:k, :k])
+        if not float(lam[0]) * ALIKE_CONDITION**2 > float(lam[-1]):
+            return None
+        R2 = root(G, counts.n_targets)
+        return None if R2 is None else if_refined(replace(counts, R=xp.matmul(R2, self.R1)))
+
+
+def _led_by_the_first(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum] | None:
+    """R in one pass, R₁ of the first block leading; None if that proves nothing."""
+    led: Led | None = None
+    for block in blocks:
+        led = Led.adding(led, block, intercept=intercept)
+        if led is None:
+            return None
+    assert led is not None
+    return led.factored()
 
 
 def _leader(first: Factor) -> Array | None:
