@@ -23,9 +23,14 @@ def test_the_new_file_takes_the_old_ones_place_and_mode(tmp_path):
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
-    with pytest.raises(KeyboardInterrupt), replacing(target) as part:
-        part.write_text("half")
-        raise KeyboardInterrupt
+
+    def interrupted():
+        with replacing(target) as part:
+            part.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
 

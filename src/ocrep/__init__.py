@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from ocrep import study as study
     from ocrep.compare import compare_rules as compare_rules
     from ocrep.compare import hidden_size_path as hidden_size_path
+    from ocrep.displays import ConditionDisplay as ConditionDisplay
+    from ocrep.displays import GainDisplay as GainDisplay
+    from ocrep.displays import GammaPathDisplay as GammaPathDisplay
+    from ocrep.displays import HiddenSizeDisplay as HiddenSizeDisplay
+    from ocrep.displays import SpectrumDisplay as SpectrumDisplay
     from ocrep.estimators import PinvClassifier as PinvClassifier
     from ocrep.estimators import PinvRegressor as PinvRegressor
     from ocrep.estimators import TikhonovClassifier as TikhonovClassifier
     from ocrep.estimators import TikhonovRegressor as TikhonovRegressor
     from ocrep.factor import Factor as Factor
     from ocrep.layer import RandomLayer as RandomLayer
-    from ocrep.displays import ConditionDisplay as ConditionDisplay
-    from ocrep.displays import GainDisplay as GainDisplay
-    from ocrep.displays import GammaPathDisplay as GammaPathDisplay
-    from ocrep.displays import HiddenSizeDisplay as HiddenSizeDisplay
-    from ocrep.displays import SpectrumDisplay as SpectrumDisplay
     from ocrep.persistence import load_model as load_model
     from ocrep.persistence import save_model as save_model
     from ocrep.scanning import scan as scan

@@ -29,7 +29,7 @@ def check_inputs(estimator: Any, X: Array, *, reset: bool) -> Array:
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: give rows × features.")
     if 0 in X.shape:
-        raise ValueError(f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s): at least 1 is required.")
+        raise ValueError(f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s): at least 1 is needed.")
     if not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity: remove or impute such rows.")
     if reset:
@@ -124,9 +124,8 @@ def refuse_elsewhere(name: str, values: Any, X: Array) -> None:
     here = is_array_api_obj(values) and array_namespace(values) == array_namespace(X)
     if not here or device_of(values) != device_of(X):
         where = f"on {device_of(values)}" if here else f"a {type(values).__module__}.{type(values).__name__}"
-        raise ValueError(
-            f"X is a {type(X).__module__}.{type(X).__name__} on {device_of(X)}, but {name} is {where}: move it beside X."
-        )
+        mine = f"a {type(X).__module__}.{type(X).__name__} on {device_of(X)}"
+        raise ValueError(f"X is {mine}, but {name} is {where}: move it beside X.")
 
 
 def _as_real(values: Array, name: str) -> Array:

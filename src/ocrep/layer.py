@@ -26,7 +26,6 @@ from ocrep.hidden_map import ACTIVATIONS, Activation, HiddenMap
 from ocrep.kernels import EPS, Array, array_namespace
 from ocrep.transaction import unchanged_on_error
 
-
 # Low and high, one entry per input.
 Range: TypeAlias = tuple[np.ndarray, np.ndarray]
 

@@ -83,7 +83,8 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
     def _standard_deviations(self, X: Any) -> Array:
         xp = array_namespace(self.coef_)
         parts = row_slices(X.shape[0], block_rows(self.spectrum_.Vt.shape[1], X.shape[1]))
-        factor = xp.concat([self.spectrum_.variance_factor(self._features(X[part, ...]), self.gamma_) for part in parts])
+        features = (self._features(X[part, ...]) for part in parts)
+        factor = xp.concat([self.spectrum_.variance_factor(H, self.gamma_) for H in features])
         noise = self.spectrum_.noise_variance(self.gamma_)
         return xp.astype(xp.sqrt(noise * (1.0 + factor[:, None])), X.dtype, copy=False)
 
@@ -200,7 +201,7 @@ class Classification(ClassifierMixin, ClosedForm):
         super()._decide(rows)
         self.__dict__.pop("calibrator_", None)
         if self.calibrate is not None and lies_elsewhere(self.coef_):
-            raise ValueError("calibrate='loo' works on NumPy arrays only: copy the rows to the host, or set it to None.")
+            raise ValueError("calibrate='loo' works on NumPy arrays only: copy the rows to the host, or set None.")
         if self.calibrate is not None and rows is not None:
             self.calibrator_ = Calibrator.on_left_out_rows(self.spectrum_, rows, self.gamma_)
 
