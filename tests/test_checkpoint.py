@@ -19,6 +19,21 @@ class CrashError(Exception):
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 2**12)
+    # One lane, so that a plain fit adds up blocks in the order of a checkpointed one.
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+
+
+def test_on_several_threads_it_goes_on_to_the_bits_of_a_fit_that_was_never_interrupted(frame, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    paths = write(frame, tmp_path, "parquet", n_files=5)
+    model = PinvRegressor(30, random_state=0)
+    options = {"target": "y", "checkpoint": tmp_path / "fit.ckpt", "checkpoint_every": 0}
+    expected = model.fit(scan(paths, **options)).coef_
+    with pytest.raises(CrashError):
+        model.fit(scan(paths, **options, progress=killing(1500)))
+    np.testing.assert_array_equal(model.fit(scan(paths, **options)).coef_, expected)
+    plain = model.fit(scan(paths, target="y")).coef_
+    np.testing.assert_allclose(plain, expected, rtol=1e-7, atol=1e-9)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer
-from ocrep.threads import CHUNK_ENTRIES, on_chunks, thread_count
+from ocrep.threads import CHUNK_ENTRIES, in_lanes, on_chunks, thread_count
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_every_row_is_worked_on_once(threads, number, n_rows):
     def work(chunk):
         seen[chunk] += 1
 
-    on_chunks(work, n_rows, CHUNK_ENTRIES // 100)
+    on_chunks(lambda height: work, n_rows, CHUNK_ENTRIES // 100)
     assert (seen == 1).all()
 
 
@@ -42,9 +42,9 @@ def test_several_threads_share_the_work_and_blas_is_left_as_it_was(threads):
         names.add(threading.current_thread().name)
         during.append(blas_threads())
         # A caller beside us begins and ends while we are at work.
-        on_chunks(lambda _: None, 100, CHUNK_ENTRIES)
+        on_chunks(lambda height: lambda part: None, 100, CHUNK_ENTRIES)
 
-    on_chunks(work, 9 * 16, CHUNK_ENTRIES)
+    on_chunks(lambda height: work, 9 * 16, CHUNK_ENTRIES)
     assert len(names) > 1
     assert during == [[1] * len(before)] * 9
     assert blas_threads() == before
@@ -58,7 +58,7 @@ def test_an_error_in_a_thread_is_raised(threads):
             raise FloatingPointError("here")
 
     with pytest.raises(FloatingPointError, match="here"):
-        on_chunks(work, 10 * 16, CHUNK_ENTRIES)
+        on_chunks(lambda height: work, 10 * 16, CHUNK_ENTRIES)
 
 
 def test_the_number_of_threads_follows_the_environment(monkeypatch):
@@ -109,3 +109,37 @@ def test_single_precision_predicts_nearly_the_same():
     labels = (y > 0).astype(int)
     classifier = PinvClassifier(100, random_state=0).fit(X, labels)
     assert (classifier.as_float32().predict(X) == classifier.predict(X)).mean() > 0.999
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 7])
+def test_lanes_take_items_in_turn(lanes):
+    def step(state, item):
+        return [*(state or []), item]
+
+    assert in_lanes(step, iter(range(5)), lanes) == [list(range(lane, 5, lanes)) for lane in range(min(lanes, 5))]
+    assert in_lanes(step, iter(()), lanes) == []
+
+
+def test_an_error_in_a_lane_is_raised():
+    def step(state, item):
+        raise FloatingPointError(str(item))
+
+    with pytest.raises(FloatingPointError, match="0"):
+        in_lanes(step, iter(range(5)), 2)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "orthogonal"])
+@pytest.mark.parametrize("factor", ["auto", "qr"])
+def test_fits_agree_on_any_number_of_threads_and_are_had_again_to_the_last_bit(threads, factor, weights):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(60_000, 3))
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(60_000)
+    found = []
+    for number in (1, 3, 3):
+        threads(number)
+        model = PinvRegressor(60, weights=weights, factor=factor, fit_intercept=True, random_state=0).fit(X, y)
+        found.append((model.gamma_, model.coef_))
+    assert found[1][0] == found[2][0]
+    np.testing.assert_array_equal(found[1][1], found[2][1])
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-6, atol=1e-6 * np.abs(found[0][1]).max())

@@ -226,14 +226,22 @@ class ClosedForm(BaseEstimator, ABC):
         weights = xp.reshape(self.coef_, (-1, self.coef_.shape[-1])).T
         outputs = xp.empty((X.shape[0], weights.shape[1]), dtype=X.dtype, device=device_of(self.coef_))
 
-        def fill(part: slice) -> None:
-            outputs[part, :] = xp.astype(self._features(X[part, ...]) @ weights + self.intercept_, X.dtype, copy=False)
+        def worker(height: int) -> Callable[[slice], None]:
+            on_host = isinstance(self.coef_, np.ndarray)
+            workspace = np.empty((height, weights.shape[0]), dtype=self.coef_.dtype) if on_host else None
+
+            def fill(part: slice) -> None:
+                H = self._features(X[part, ...], workspace)
+                outputs[part, :] = xp.astype(H @ weights + self.intercept_, X.dtype, copy=False)
+
+            return fill
 
         if isinstance(outputs, np.ndarray):
-            on_chunks(fill, X.shape[0], X.shape[1] + weights.shape[0])
+            on_chunks(worker, X.shape[0], X.shape[1] + weights.shape[0])
         else:
-            for part in row_slices(X.shape[0], block_rows(weights.shape[0], X.shape[1])):
-                fill(part)
+            height = block_rows(weights.shape[0], X.shape[1])
+            for part in row_slices(X.shape[0], height):
+                worker(height)(part)
         return outputs
 
     def _check_new_rows(self, X: Any) -> Any:
@@ -276,8 +284,8 @@ class ClosedForm(BaseEstimator, ABC):
         """Fix the map from inputs to features; `observe` gives the inputs' range."""
 
     @abstractmethod
-    def _features(self, X: Any) -> np.ndarray:
-        """Map checked rows to features."""
+    def _features(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """Map checked rows to features, in `out` if that is given and saves anything."""
 
     @abstractmethod
     def _learn_targets(self, y: Any) -> np.ndarray:

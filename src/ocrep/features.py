@@ -53,8 +53,8 @@ class HiddenUnits(ClosedForm):
         self.layer_ = layer.draw(n_inputs, dtype, observe)
         self.n_hidden_ = self.layer_.weights_.shape[1]
 
-    def _features(self, X: Any) -> np.ndarray:
-        return self.layer_.map_(X)
+    def _features(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
+        return self.layer_.map_(X, out)
 
     def as_float32(self) -> Self:  # noqa: D102 - said by the base class
         other = super().as_float32()
@@ -110,5 +110,5 @@ class OwnFeatures(ClosedForm):
     def _begin_features(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> None:
         pass
 
-    def _features(self, X: Any) -> np.ndarray:
+    def _features(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
         return X.toarray() if sparse.issparse(X) else X

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import reduce
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +15,6 @@ from ocrep.kernels import (
     EPS,
     SMALLEST,
     Array,
-    add_gram,
     array_namespace,
     cholesky,
     device_of,
@@ -22,6 +23,7 @@ from ocrep.kernels import (
 )
 from ocrep.row_block import RowBlock
 from ocrep.spectrum import Spectrum
+from ocrep.threads import in_lanes, thread_count
 
 # Squaring H costs σ_p a relative error of about ε·κ²/2: 3·10⁻⁷ at this κ, so that γ = σ₁σ_p is right to 10⁻⁶.
 PROVED_CONDITION = 5e4
@@ -30,13 +32,47 @@ REFINED_CONDITION = 1e12
 # ‖r‖ may be wrong by this much of ‖T‖, and rss = ‖T‖² − … is not read off a difference smaller than that.
 RESIDUAL_ERROR, RESIDUAL_LEFT = 1e-10, 1e-4
 
+# Beyond this many columns a block keeps all threads of BLAS busy by itself.
+WIDEST_LANE = 1024
+
 Blocks = Callable[[], Iterator[tuple[Any, ...]]]
+Sums: TypeAlias = tuple[Array, Array, Array]
 
 
 def by_reflections(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum]:
-    """The slow route that is always right."""
-    factor = Factor.fold(blocks, intercept=intercept)
+    """The slow route that is always right, on several lanes that are merged in the end."""
+
+    def absorb(so_far: Factor | None, block: tuple[Any, ...]) -> Factor:
+        return Factor.fold([block], intercept=intercept, start=so_far)
+
+    blocks, lanes = lanes_for(blocks)
+    found = in_lanes(absorb, blocks, lanes)
+    if not found:
+        raise no_blocks()
+    factor = reduce(Factor.merge, found)
     return factor, factor.spectrum()
+
+
+def no_blocks() -> ValueError:
+    """What to raise when there is nothing to factor."""
+    return ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
+
+
+def lanes_for(blocks: Iterable[tuple[Any, ...]]) -> tuple[Iterator[tuple[Any, ...]], int]:
+    """The blocks, and how many had better be worked on at a time.
+
+    One thread per block scales where several threads in one factorization do not; but wide blocks keep the threads of
+    BLAS busy by themselves, and would need M² numbers in every lane, and a GPU is one lane.
+    """
+    stream = iter(blocks)
+    first = next(stream, None)
+    if first is None:
+        return iter(()), 1
+    return chain([first], stream), _lanes(first[0])
+
+
+def _lanes(array: Array) -> int:
+    return thread_count() if isinstance(array, np.ndarray) and array.shape[1] <= WIDEST_LANE else 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +85,7 @@ class Gram:
     @classmethod
     def of(cls, blocks: Iterable[tuple[Any, ...]], *, intercept: bool) -> Gram:
         """Accumulate row blocks, one product HᵀH each."""
-        products = None
-        for block in blocks:
-            products = Products.adding(products, block, intercept=intercept)
-        if products is None:
-            raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
-        return products.gram()
+        return Products.of(blocks, intercept=intercept).gram()
 
     def factored(self, blocks: Blocks, route: str) -> tuple[Factor, Spectrum] | None:
         """The factor if this matrix proves itself, or else by one more pass; None if that is not enough either."""
@@ -100,10 +131,9 @@ class Gram:
         if R1 is None:
             return None
         xp = array_namespace(R1)
-        counts, G = self.counts, 0.0 * self.matrix
-        for block in blocks:
-            G = add_gram(G, times_inverse(RowBlock.of(*block).design(counts.shift, counts.intercept), R1))
-        R2 = root(xp.tril(G) + xp.matrix_transpose(xp.tril(G, k=-1)), counts.n_targets)
+        counts = self.counts
+        rows = ((RowBlock.of(*block), counts.shift) for block in blocks)
+        R2 = root(gram_of_quotient(rows, R1, counts.intercept), counts.n_targets)
         if R2 is None:
             return None
         return if_refined(replace(counts, R=xp.matmul(R2, R1)))
@@ -141,12 +171,44 @@ class Gram:
         return finite and bool(xp.all(features > SMALLEST**2))
 
 
+class Counting:
+    """Blocks as checked rows with the shift they are taken about; `counts` is that of the rows that went by."""
+
+    def __init__(self, blocks: Iterable[tuple[Any, ...]], intercept: bool, counts: Factor | None = None) -> None:
+        self._blocks, self._intercept, self.counts = blocks, intercept, counts
+
+    def __iter__(self) -> Iterator[tuple[RowBlock, Array]]:
+        for block in self._blocks:
+            rows = RowBlock.of(*block)
+            counts = Factor.empty(rows, self._intercept) if self.counts is None else self.counts
+            with np.errstate(invalid="ignore", over="ignore"):
+                self.counts = counts.counting(rows)
+            yield rows, self.counts.shift
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
     """A Gram matrix in the making: HᵀH, Hᵀ[1 | T] and [1 | T]ᵀ[1 | T] of the rows so far, and their counts."""
 
-    sums: tuple[Array, Array, Array]
+    sums: Sums
     counts: Factor
+
+    @classmethod
+    def of(cls, blocks: Iterable[tuple[Any, ...]], *, intercept: bool, start: Products | None = None) -> Products:
+        """Add up all blocks, on several lanes, to what `start` holds."""
+        blocks, lanes = lanes_for(blocks)
+        rows = Counting(blocks, intercept, None if start is None else start.counts)
+
+        def add(sums: Sums | None, item: tuple[RowBlock, Array]) -> Sums:
+            # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
+            with np.errstate(invalid="ignore", over="ignore"):
+                return _add(sums, *item[0].parts(item[1], intercept))
+
+        found = in_lanes(add, rows, lanes, None if start is None else start.sums)
+        if rows.counts is None:
+            raise no_blocks()
+        with np.errstate(invalid="ignore", over="ignore"):
+            return cls(reduce(_sum, found), rows.counts)
 
     @classmethod
     def adding(cls, so_far: Products | None, block: tuple[Any, ...], *, intercept: bool) -> Products:
@@ -163,7 +225,25 @@ class Products:
         return Gram(_assembled(*self.sums, first=int(self.counts.intercept)), self.counts)
 
 
-def _add(sums: tuple[Array, Array, Array] | None, H: Array, beside: Array) -> tuple[Array, Array, Array]:
+def gram_of_quotient(
+    rows: Iterable[tuple[RowBlock, Array]], R: Array, intercept: bool, start: Array | None = None
+) -> Array:
+    """YᵀY of Y = A·R⁻¹, for rows with the shift they are taken about, on several lanes; added to `start`."""
+    xp = array_namespace(R)
+
+    def add(G: Array | None, item: tuple[RowBlock, Array]) -> Array:
+        Y = times_inverse(item[0].design(item[1], intercept), R)
+        product = xp.matmul(xp.matrix_transpose(Y), Y)
+        return product if G is None else G + product
+
+    return reduce(lambda one, other: one + other, in_lanes(add, rows, _lanes(R), start))
+
+
+def _sum(one: Sums, other: Sums) -> Sums:
+    return (one[0] + other[0], one[1] + other[1], one[2] + other[2])
+
+
+def _add(sums: Sums | None, H: Array, beside: Array) -> Sums:
     """HᵀH, Hᵀ[1 | T] and [1 | T]ᵀ[1 | T], added to what is there in place."""
     xp = array_namespace(H)
     products = tuple(xp.matmul(xp.matrix_transpose(a), b) for a, b in ((H, H), (H, beside), (beside, beside)))

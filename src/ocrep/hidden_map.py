@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,6 @@ from scipy import sparse
 
 from ocrep.device_rows import beside
 from ocrep.kernels import Array, array_namespace, as_float64, device_of, overwritten
-from ocrep.threads import on_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +22,12 @@ class Activation:
     radial: bool = False
     built_in: bool = False
     """Whether φ is one of ours: it may overwrite its argument, and run on several threads."""
+    argument: float = 1.0
+    """What XC + b is multiplied by before φ sees it; a power of 2, so that nothing is rounded."""
 
 
 def _sigmoid(Z: Array) -> Array:
-    # 1/(1 + e⁻ᶻ) = (1 + tanh(z/2))/2: one library call that cannot overflow, exact to ε in absolute terms.
-    Z *= 0.5
+    # 1/(1 + e⁻ᶻ) = (1 + tanh(z/2))/2, given z/2: one library call that cannot overflow, exact to ε in absolute terms.
     Z = overwritten("tanh", Z)
     Z *= 0.5
     Z += 0.5
@@ -61,7 +61,7 @@ def _hardlimit(Z: Array) -> Array:
 
 # Named functions, not lambdas, so that fitted layers can be pickled.
 ACTIVATIONS: dict[str, Activation] = {
-    "sigmoid": Activation(_sigmoid, built_in=True),
+    "sigmoid": Activation(_sigmoid, built_in=True, argument=0.5),
     "tanh": Activation(_tanh, built_in=True),
     "relu": Activation(_relu, built_in=True),
     "sin": Activation(_sin, built_in=True),
@@ -82,15 +82,18 @@ class HiddenMap:
     activation: Activation
     direct_link: bool
 
-    def __call__(self, X: Any) -> Array:
-        """Apply to a dense array of any library, or to a SciPy sparse matrix."""
+    def __call__(self, X: Any, out: np.ndarray | None = None) -> Array:
+        """Apply to a dense array of any library, or to a SciPy sparse matrix.
+
+        On the host the result may be given a place, `out` of at least as many rows: new memory costs more than a tanh.
+        """
         if sparse.issparse(X):
             if not (self.direct_link or self.activation.radial):
                 weights, biases = self._folded
                 return self._activate(np.asarray(X @ weights) + biases)
             X = X.toarray()
         if self.activation.built_in and isinstance(self.weights, np.ndarray):
-            return self._by_chunks(np.asarray(X))
+            return self._in_place(np.asarray(X), out)
         X = self._scaled(X)
         xp = array_namespace(X)
         H = self._activate(self._arguments(X, xp.matmul(X, self.weights)))
@@ -101,22 +104,23 @@ class HiddenMap:
         X = (as_float64(X) - self.center) * self.scale
         return array_namespace(X).astype(X, self.weights.dtype, copy=False)
 
-    def _by_chunks(self, X: np.ndarray) -> np.ndarray:
-        """Fill one array, a few rows at a time and all steps at once, so that they are done in the cache."""
+    def _in_place(self, X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
         n_inputs, n_units = self.weights.shape
         first = n_inputs if self.direct_link else 0
-        out = np.empty((X.shape[0], first + n_units), dtype=self.weights.dtype)
-
-        def fill(chunk: slice) -> None:
-            x, Z = self._scaled(X[chunk]), out[chunk, first:]
-            out[chunk, :first] = x[:, :first]
-            np.matmul(x, self.weights, out=Z)
-            H = self._activate(self._arguments(x, Z))
-            if H is not Z:
-                Z[...] = H
-
-        on_chunks(fill, X.shape[0], n_inputs + n_units)
-        return out
+        if out is None:
+            out = np.empty((X.shape[0], first + n_units), dtype=self.weights.dtype)
+        x, H = self._scaled(X), out[: X.shape[0]]
+        H[:, :first] = x[:, :first]
+        Z = H[:, first:]
+        if self.activation.radial:
+            self._arguments(x, np.matmul(x, self.weights, out=Z))
+        else:
+            # The biases as one more input: the product adds them for nothing.
+            np.matmul(np.hstack([x, np.ones((len(x), 1), dtype=x.dtype)]), self._with_biases, out=Z)
+        activated = self._activate(Z)
+        if activated is not Z:
+            Z[...] = activated
+        return H
 
     def astype(self, dtype: Any) -> HiddenMap:
         """The same map computed in another precision; the input is still centred in float64."""
@@ -135,12 +139,24 @@ class HiddenMap:
     @cached_property
     def _folded(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights and biases with the scaling in them, so that X can stay sparse."""
-        return self.scale[:, None] * self.weights, self.biases - (self.center * self.scale) @ self.weights
+        factor = self.activation.argument
+        biases = self.biases - (self.center * self.scale) @ self.weights
+        return factor * self.scale[:, None] * self.weights, factor * biases
+
+    @cached_property
+    def _with_biases(self) -> np.ndarray:
+        """C above b, times what φ wants its argument multiplied by."""
+        return self.activation.argument * np.vstack([self.weights, self.biases])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of pickles and copies what can be computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _arguments(self, X: Array, products: Array) -> Array:
         """What φ is applied to: XC + b, or −|b|·‖x − c‖² from ‖x‖² − 2x·c + ‖c‖²."""
         if not self.activation.radial:
             products += self.biases
+            products *= self.activation.argument
             return products
         xp = array_namespace(X)
         products *= -2.0

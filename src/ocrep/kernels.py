@@ -12,7 +12,7 @@ from array_api_compat import (
     is_torch_namespace,
 )
 from array_api_compat import device as device_of
-from scipy.linalg.blas import dsyrk, dtrsm
+from scipy.linalg.blas import dtrsm
 
 # An array of whichever library the user brought: no static type covers them all.
 Array: TypeAlias = Any
@@ -68,34 +68,41 @@ def cholesky(A: Array) -> Array | None:
     return R if bool(xp.all(xp.isfinite(R))) else None
 
 
+# Triangles up to this width are left to SciPy.
+_NARROW = 64
+
+
 def times_inverse(B: Array, R: Array) -> Array:
     """B R⁻¹ for an upper triangular R, by substitution; B is overwritten where the library can."""
     xp = array_namespace(B)
     if is_numpy_namespace(xp):
-        return dtrsm(1.0, R.T, B.T, lower=1, overwrite_b=1).T
+        _substitute(B, R)
+        return B
     if is_torch_namespace(xp):
         return xp.linalg.solve_triangular(R, B, upper=True, left=False)
     return xp.matrix_transpose(xp.linalg.solve(xp.matrix_transpose(R), xp.matrix_transpose(B)))
 
 
-def add_gram(G: Array, Y: Array) -> Array:
-    """G + YᵀY; of NumPy's G only the lower triangle, in place.
+def _substitute(B: np.ndarray, R: np.ndarray) -> None:
+    """B ← B R⁻¹ by halves, so that nearly all of it are NumPy's matrix products.
 
-    For the pass that also divides by R: SciPy's wheel brings a BLAS of its own, whose threads fight with those of
-    NumPy's, so that both steps had better use the same.
+    SciPy could do the whole, but on a BLAS of its own, whose threads fight with those of NumPy's, and without letting
+    other threads of Python go on meanwhile.
     """
-    xp = array_namespace(Y)
-    if is_numpy_namespace(xp):
-        return dsyrk(1.0, Y.T, beta=1.0, c=G.T, lower=0, overwrite_c=1).T
-    G += xp.matmul(xp.matrix_transpose(Y), Y)
-    return G
+    k = R.shape[0]
+    if k <= _NARROW:
+        B[...] = dtrsm(1.0, R.T, B.T, lower=1).T
+        return
+    half = k // 2
+    _substitute(B[:, :half], R[:half, :half])
+    B[:, half:] -= B[:, :half] @ R[:half, half:]
+    _substitute(B[:, half:], R[half:, half:])
 
 
 __all__ = [
     "EPS",
     "SMALLEST",
     "Array",
-    "add_gram",
     "array_namespace",
     "as_float64",
     "cholesky",

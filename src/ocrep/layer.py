@@ -24,6 +24,7 @@ from ocrep.choices import pick
 from ocrep.device_rows import check_inputs, check_weights_beside, lies_elsewhere, range_beside, refuse_elsewhere
 from ocrep.hidden_map import ACTIVATIONS, Activation, HiddenMap
 from ocrep.kernels import EPS, Array, array_namespace
+from ocrep.threads import on_chunks
 from ocrep.transaction import unchanged_on_error
 
 # Low and high, one entry per input.
@@ -133,8 +134,22 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         """Give H, or [X | H] with a direct link."""
         check_is_fitted(self)
         X = self._check_inputs(X, reset=False)
-        H = self.map_(X)
-        return array_namespace(H).astype(H, X.dtype, copy=False)
+        if not isinstance(X, np.ndarray):
+            H = self.map_(X)
+            return array_namespace(H).astype(H, X.dtype, copy=False)
+        n_outputs = self.map_.biases.shape[0] + (X.shape[1] if self.map_.direct_link else 0)
+        H = np.empty((X.shape[0], n_outputs), dtype=X.dtype)
+
+        def worker(height: int) -> Callable[[slice], None]:
+            workspace = np.empty((height, n_outputs))
+
+            def fill(part: slice) -> None:
+                H[part] = self.map_(X[part], workspace)
+
+            return fill
+
+        on_chunks(worker, X.shape[0], X.shape[1] + n_outputs)
+        return H
 
     def _check_inputs(self, X: Any, *, reset: bool) -> Any:
         if lies_elsewhere(X):

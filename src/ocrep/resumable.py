@@ -12,7 +12,7 @@ from scipy import sparse
 from ocrep.checkpoint import Journal, Progress
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors
-from ocrep.gram import Products
+from ocrep.gram import Products, by_reflections
 from ocrep.routes import Led
 from ocrep.sources.base import Source
 from ocrep.sources.checks import Triple
@@ -75,6 +75,9 @@ class Passes:
             model.spectrum_ = model.factor_.spectrum()
             return
         model.folds_ = None
+        if once and self._journal is None:  # nothing to save between blocks, which may then go on several lanes
+            model.factor_, model.spectrum_ = by_reflections(self._rows.blocks(), intercept)
+            return
         found = None if once else self._by_products(intercept)
         if found is None:
             model.factor_ = self._run(_Reflections(intercept))

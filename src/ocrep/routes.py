@@ -8,8 +8,18 @@ from itertools import chain
 from typing import Any
 
 from ocrep.factor import Factor
-from ocrep.gram import REFINED_CONDITION, Blocks, Products, by_reflections, diagonal_ratio, if_refined, root
-from ocrep.kernels import Array, add_gram, array_namespace, device_of, times_inverse
+from ocrep.gram import (
+    REFINED_CONDITION,
+    Blocks,
+    Counting,
+    Products,
+    by_reflections,
+    diagonal_ratio,
+    gram_of_quotient,
+    if_refined,
+    root,
+)
+from ocrep.kernels import Array, array_namespace, device_of
 from ocrep.row_block import RowBlock
 from ocrep.spectrum import Spectrum
 
@@ -34,10 +44,7 @@ def factor_rows(blocks: Blocks, *, intercept: bool, route: str = "auto") -> tupl
     products = Products.adding(None, head[0], intercept=intercept) if head else None
     if route == "auto" and products is not None and products.gram().hopeless:
         return _led_by_the_first(chain(head, stream), intercept) or by_reflections(blocks(), intercept)
-    for block in chain(head[1:], stream):
-        products = Products.adding(products, block, intercept=intercept)
-    if products is None:
-        raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
+    products = Products.of(chain(head[1:], stream), intercept=intercept, start=products)
     return products.gram().factored(blocks, route) or by_reflections(blocks(), intercept)
 
 
@@ -51,7 +58,7 @@ class Led:
 
     @classmethod
     def adding(cls, so_far: Led | None, block: tuple[Any, ...], *, intercept: bool) -> Led | None:
-        """Add a block `(H, T, sample_weight)`, G in place; None if a first block cannot lead."""
+        """Add a block `(H, T, sample_weight)`; None if a first block cannot lead."""
         rows = RowBlock.of(*block)
         if so_far is None:
             R1 = _leader(Factor.of(*block[:2], sample_weight=rows.weight, intercept=intercept))
@@ -59,13 +66,11 @@ class Led:
                 return None
             so_far = cls(R1, 0.0 * R1, Factor.empty(rows, intercept))
         counts = so_far.counts.counting(rows)
-        G = add_gram(so_far.G, times_inverse(rows.design(counts.shift, intercept), so_far.R1))
-        return cls(so_far.R1, G, counts)
+        return cls(so_far.R1, gram_of_quotient([(rows, counts.shift)], so_far.R1, intercept, so_far.G), counts)
 
     def factored(self) -> tuple[Factor, Spectrum] | None:
         """R = R₂R₁, R₂ of the Gram matrix; None if that proves nothing."""
-        xp, counts = array_namespace(self.R1), self.counts
-        G = xp.tril(self.G) + xp.matrix_transpose(xp.tril(self.G, k=-1))
+        xp, counts, G = array_namespace(self.R1), self.counts, self.G
         k = G.shape[0] - counts.n_targets
         lam = xp.linalg.eigvalsh(G[:k, :k])
         if not float(lam[0]) * ALIKE_CONDITION**2 > float(lam[-1]):
@@ -76,13 +81,14 @@ class Led:
 
 def _led_by_the_first(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum] | None:
     """R in one pass, R₁ of the first block leading; None if that proves nothing."""
-    led: Led | None = None
-    for block in blocks:
-        led = Led.adding(led, block, intercept=intercept)
-        if led is None:
-            return None
-    assert led is not None
-    return led.factored()
+    stream = iter(blocks)
+    led = Led.adding(None, next(stream), intercept=intercept)
+    if led is None:
+        return None
+    rows = Counting(stream, intercept, led.counts)
+    G = gram_of_quotient(rows, led.R1, intercept, led.G)
+    assert rows.counts is not None
+    return Led(led.R1, G, rows.counts).factored()
 
 
 def _leader(first: Factor) -> Array | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
-# 512 kB of float64: what a core holds for itself.
-CHUNK_ENTRIES = 2**16
+State = TypeVar("State")
+Item = TypeVar("Item")
+# 1 MB of float64: what a core holds for itself.
+CHUNK_ENTRIES = 2**17
 # Fewer rows at a time would cost more in calls than they save in memory.
 _FEWEST_ROWS = 16
 # Starting a thread costs about as much as a chunk.
@@ -28,22 +30,48 @@ def thread_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def on_chunks(work: Callable[[slice], None], n_rows: int, row_entries: int) -> None:
-    """Call `work` on slices that cover the rows; NumPy lets go of the interpreter while it computes.
+def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row_entries: int) -> None:
+    """Call workers on slices that cover the rows; NumPy lets go of the interpreter while it computes.
 
+    `worker(height)` makes the worker of one thread, with a workspace of its own for as many rows as come at a time.
     Where rows are cut does not depend on the number of threads, and so neither does the last bit of the result.
     """
     size = max(_FEWEST_ROWS, CHUNK_ENTRIES // row_entries)
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
     threads = min(thread_count(), len(chunks) // _CHUNKS_PER_THREAD)
     if threads < 2:
-        _work_through(work, chunks)
+        _work_through(worker(size), chunks)
         return
     edges = [len(chunks) * i // threads for i in range(threads + 1)]
     with _BLAS.one_thread_each(), ThreadPoolExecutor(threads) as pool:
         shares = [chunks[start:stop] for start, stop in pairwise(edges)]
-        for done in [pool.submit(_work_through, work, share) for share in shares]:
+        for done in [pool.submit(_work_through, worker(size), share) for share in shares]:
             done.result()
+
+
+def in_lanes(
+    step: Callable[[State | None, Item], State], items: Iterable[Item], lanes: int, start: State | None = None
+) -> list[State]:
+    """Fold every lanes-th item into one state, each lane on a thread of its own with one BLAS thread; in order.
+
+    The first lane begins with `start`, so that one lane is the plain fold. Which item goes where does not depend on
+    timing, so that the result can be had again to the last bit. At most one item waits while each lane has another.
+    """
+    states: list[State | None] = [start, *[None] * (lanes - 1)]
+    if lanes < 2:
+        for item in items:
+            states[0] = step(states[0], item)
+    else:
+        running: list[Future[State] | None] = [None] * lanes
+        with _BLAS.one_thread_each(), ThreadPoolExecutor(lanes) as pool:
+            for number, item in enumerate(items):
+                lane = number % lanes
+                before = running[lane]
+                if before is not None:
+                    states[lane] = before.result()
+                running[lane] = pool.submit(step, states[lane], item)
+            states = [state if last is None else last.result() for state, last in zip(states, running, strict=True)]
+    return [state for state in states if state is not None]
 
 
 def _work_through(work: Callable[[slice], None], chunks: list[slice]) -> None:
