@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import sys
 import traceback
 import warnings
@@ -60,6 +62,7 @@ def _explain(error: Exception) -> int:
         return _say("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", exit_codes.DATA)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
         # Commands say which file they could not write: this is what they print.
+        _let_go_of_standard_output()
         return _say(f"Cannot write to standard output: {error.strerror}.", exit_codes.OUTPUT)
     from ocrep.onnx import OnnxExportError
     from ocrep.persistence import ModelFileError
@@ -77,6 +80,12 @@ def _explain(error: Exception) -> int:
         if isinstance(error, kind):
             return _say(str(error), code)
     return _say(f"internal error, {type(error).__name__}: {error} (--debug shows where)", exit_codes.INTERNAL)
+
+
+def _let_go_of_standard_output() -> None:
+    """What is still in its buffer goes nowhere; else Python would fail over it once more on its way out."""
+    with contextlib.suppress(OSError, ValueError):  # a stream without a file, as in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str, code: int) -> int:
