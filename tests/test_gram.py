@@ -2,6 +2,7 @@
 
 import itertools
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -154,6 +155,39 @@ def test_a_target_that_the_first_block_fits_exactly_still_has_its_residual():
     _, spectrum = factor_rows(Blocks(H, T), intercept=False)
     residual = T - H @ np.linalg.lstsq(H, T, rcond=None)[0]
     np.testing.assert_allclose(spectrum.residual, (residual**2).sum(axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("told", "passes"), [(1.0, 1), (-1.0, 2)])
+def test_a_first_block_whose_targets_are_unlike_the_others_does_not_lead(told, passes, intercept):
+    """Rows that hardly count say how the targets depend on the features, rightly or wrongly."""
+    H, _ = problem(1e8)
+    rng = np.random.default_rng(1)
+    T = H @ rng.standard_normal((M, 1))
+    T += 1e-8 * np.linalg.norm(T) / N**0.5 * rng.standard_normal((N, 1))
+    T[:BLOCK] *= told
+    weight = np.where(np.arange(N) < BLOCK, 1e-20, 1.0)
+    blocks = Blocks(H, T, weight)
+    _, spectrum = factor_rows(blocks, intercept=intercept)
+    _, by_reflections = factor_rows(blocks, intercept=intercept, route="qr")
+    assert blocks.passes == passes + 1
+    difference = np.abs(np.sqrt(spectrum.residual) - np.sqrt(by_reflections.residual))
+    assert (difference <= 1e-10 * np.linalg.norm(T)).all()
+
+
+@pytest.mark.parametrize("noise", [1e-8, 1e-2])
+@pytest.mark.parametrize("kappa", [1e6, 1e8])
+def test_a_target_that_needs_the_weakest_direction_has_its_residual_to_the_error_of_reflections(kappa, noise):
+    """The weights are κ, and so ε·κ is what any backward stable method may lose; 60 digits say what is right."""
+    Q, _ = np.linalg.qr(np.random.default_rng(1).standard_normal((200, 5)))
+    H, T = Q[:, :4] * np.geomspace(1.0, 1.0 / kappa, 4), Q[:, 3] + noise * Q[:, 4]
+    blocks = Blocks(H, T, size=50)
+    with mpmath.workdps(60):
+        A, t = mpmath.matrix(H.tolist()), mpmath.matrix(T.tolist())
+        exact = float(mpmath.norm(t - A * mpmath.lu_solve(A.T * A, A.T * t)))
+    for found in (factor_rows(blocks, intercept=False), Gram.of(blocks(), intercept=False).refined(blocks())):
+        if found is not None:
+            assert abs(found[1].residual[0] ** 0.5 - exact) <= 1e-10 + 2.2e-16 * kappa
 
 
 def test_a_single_block_is_factored_by_reflections_at_once():

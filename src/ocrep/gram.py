@@ -130,13 +130,9 @@ class Gram:
         R1 = self._shifted_root() if self._representable else None
         if R1 is None:
             return None
-        xp = array_namespace(R1)
         counts = self.counts
         rows = ((RowBlock.of(*block), counts.shift) for block in blocks)
-        R2 = root(gram_of_quotient(rows, R1, counts.intercept), counts.n_targets)
-        if R2 is None:
-            return None
-        return if_refined(replace(counts, R=xp.matmul(R2, R1)))
+        return if_refined(counts, gram_of_quotient(rows, R1, counts.intercept), R1)
 
     @property
     def hopeless(self) -> bool:
@@ -272,11 +268,46 @@ def _centred(G: Array, first: int) -> tuple[Array, Array]:
     return G[1:, 1:] - away * away[:, None], away * away
 
 
-def if_refined(factor: Factor) -> tuple[Factor, Spectrum] | None:
-    """The factor with its spectrum, unless that is beyond what a product R₂R₁ can be trusted with."""
+def if_refined(counts: Factor, G: Array, R1: Array) -> tuple[Factor, Spectrum] | None:
+    """R = R₂R₁, R₂ of the Gram matrix G of A·R₁⁻¹; None where that may cost more than is allowed."""
+    R2 = root(G, counts.n_targets)
+    if R2 is None or not _residual_is_certain(G, R2, R1, counts):
+        return None
+    factor = replace(counts, R=array_namespace(R1).matmul(R2, R1))
     spectrum = factor.spectrum()
     good = spectrum.rank == factor.n_features and float(spectrum.condition()) <= REFINED_CONDITION
     return (factor, spectrum) if good else None
+
+
+def _residual_is_certain(G: Array, R2: Array, R1: Array, counts: Factor) -> bool:
+    """Whether ‖r‖ is right to 10⁻¹⁰·‖T‖, or as reflections would have it, although it is read off G = YᵀY, Y = A·R₁⁻¹.
+
+    R₁ leaves little of the targets in Y if it is good, and then nothing is lost; but after a first block whose
+    targets were not like those of the others nearly all may be left.
+    """
+    xp = array_namespace(G)
+    k, first = G.shape[0] - counts.n_targets, int(counts.intercept)
+    R = xp.matmul(R2, R1)
+    # In units in which no square over- or underflows.
+    unit = xp.max(xp.abs(R), axis=0)
+    unit = xp.where(unit > 0.0, unit, xp.ones_like(unit))
+    R, R1 = R / unit, R1 / unit
+    summed, squares = xp.linalg.diagonal(G), xp.sum(R * R, axis=0)
+    # Entries of G are wrong by about ε of what was summed, each by itself, and so is what is left of a target.
+    doubt = xp.sqrt(summed[k:] + xp.matmul(_weights(R2, k) ** 2, summed[:k]))
+    error = EPS * xp.matmul(doubt, xp.abs(R1[k:, k:])) ** 2
+    # Reflections, too, move each column by ε of its size.
+    unavoidable = EPS * xp.sqrt(xp.matmul(_weights(R, k) ** 2, squares[:k]))
+    left, size = (xp.sum(R[start:, k:] ** 2, axis=0) for start in (k, first))
+    allowed = RESIDUAL_ERROR * xp.sqrt(size) + unavoidable
+    return bool(xp.all(xp.sqrt(left + error) - xp.sqrt(left) <= allowed))
+
+
+def _weights(R: Array, k: int) -> Array:
+    """Wᵀ of the least squares problem whose first k columns are features, by a substitution from below."""
+    xp = array_namespace(R)
+    upside_down = 1.0 * xp.flip(xp.matrix_transpose(R[:k, k:]), axis=1)
+    return xp.flip(times_inverse(upside_down, xp.flip(xp.matrix_transpose(R[:k, :k]))), axis=1)
 
 
 def diagonal_ratio(R: Array) -> float:

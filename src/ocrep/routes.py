@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -17,7 +17,6 @@ from ocrep.gram import (
     diagonal_ratio,
     gram_of_quotient,
     if_refined,
-    root,
 )
 from ocrep.kernels import Array, array_namespace, device_of
 from ocrep.row_block import RowBlock
@@ -75,8 +74,7 @@ class Led:
         lam = xp.linalg.eigvalsh(G[:k, :k])
         if not float(lam[0]) * ALIKE_CONDITION**2 > float(lam[-1]):
             return None
-        R2 = root(G, counts.n_targets)
-        return None if R2 is None else if_refined(replace(counts, R=xp.matmul(R2, self.R1)))
+        return if_refined(counts, G, self.R1)
 
 
 def _led_by_the_first(blocks: Iterable[tuple[Any, ...]], intercept: bool) -> tuple[Factor, Spectrum] | None:
