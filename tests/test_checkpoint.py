@@ -261,9 +261,25 @@ def test_what_is_no_checkpoint_is_refused_and_not_overwritten(interrupted, tmp_p
             interrupted(PinvRegressor(30, random_state=0))
         assert checkpoint.read_bytes() == damaged
     with checkpoint.open("wb") as file:
+        np.save(file, np.ones(3))
+    with pytest.raises(ValueError, match=r"no checkpoint: .*it is a single array"):
+        interrupted(PinvRegressor(30, random_state=0))
+    with checkpoint.open("wb") as file:
+        np.savez(file, format=np.array("ocrep checkpoint 1"), model=np.array("x"))
+    with pytest.raises(ValueError, match=r"no checkpoint: .*it lacks digest, marks, n_rows, stage"):
+        interrupted(PinvRegressor(30, random_state=0))
+    with checkpoint.open("wb") as file:
         np.savez(file, format=np.array("ocrep checkpoint 99"))
     with pytest.raises(ValueError, match="another version"):
         interrupted(PinvRegressor(30, random_state=0))
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_a_row_is_read(frame, tmp_path):
+    read = []
+    source = scan(as_blocks(frame), checkpoint=tmp_path / "none" / "fit.ckpt", progress=lambda *rows: read.append(rows))
+    with pytest.raises(ValueError, match=r"fit\.ckpt' cannot be written \(No such file or directory\): name a file"):
+        PinvRegressor(30, random_state=0).fit(source)
+    assert not read
 
 
 def test_a_checkpoint_needs_a_seed(frame):

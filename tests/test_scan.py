@@ -3,13 +3,16 @@
 import subprocess
 import sys
 
+import dask.array as dask_array
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 from rows_on_disk import NAMES, as_blocks, as_glob, frame_of, write
+from scipy import sparse
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, scan
 from ocrep.sources.arrays import is_on_disk
@@ -85,17 +88,19 @@ def test_an_empty_folder_and_an_empty_dataset_are_refused(frame, tmp_path):
         (lambda part: part.assign(f=1.0), "part1.* has a column 'f' that .*part0.* has not"),
         (lambda part: part.assign(c="red"), r"part1.*: column 'c' holds texts, and a network's inputs are numbers"),
         (lambda part: part.assign(c=pd.Timestamp("2020-01-01")), "part1.*: column 'c' holds dates or times"),
+        (lambda part: part.assign(w="red"), "part1.*: column 'w' holds texts, and weights are numbers"),
         (lambda part: part.assign(y="red"), "part1.*: column 'y' holds texts, but numbers in .*part0"),
     ],
 )
 def test_a_file_unlike_the_first_is_named_before_any_row_is_read(frame, tmp_path, kind, change, message):
+    frame = frame.assign(w=1.0)
     write(frame, tmp_path, kind)
     changed = tmp_path / "changed"
     changed.mkdir()
     other = write(change(frame), changed, kind)[1]
     other.replace(tmp_path / other.name)
     seen = []
-    source = scan(str(tmp_path / f"*.{kind}"), target="y", progress=lambda *rows: seen.append(rows))
+    source = scan(str(tmp_path / f"*.{kind}"), target="y", sample_weight="w", progress=lambda *rows: seen.append(rows))
     with pytest.raises(ValueError, match=message):
         model().fit(source)
     assert not seen
@@ -169,8 +174,6 @@ def test_bad_numbers_are_named_with_block_row_and_column(frame):
         model().fit(scan(blocks))
     with pytest.raises(ValueError, match="block 1, row 8: column 2 holds NaN"):
         list(model().fit(*blocks[0]).predict_blocks(block[0] for block in blocks))
-    from scipy import sparse
-
     with pytest.raises(ValueError, match="block 1, row 8: column 2 holds NaN"):
         model().fit(scan([(sparse.csr_array(X), y) for X, y in blocks]))
 
@@ -251,6 +254,8 @@ def test_columns_that_the_place_in_a_dataset_gives(frame, tmp_path):
         ([(np.ones((3, 2)), np.ones(4))], r"block 0: X has 3 rows, but y has the shape \(4,\)"),
         ([(np.ones((3, 2)), np.ones(3), np.ones(2))], "block 0: X has 3 rows, but sample_weight"),
         ([(np.ones((3, 2)), np.ones(3), np.ones((3, 1)))], "block 0: sample_weight has the shape"),
+        ([(np.ones((3, 2)), np.ones(3), np.full(3, "x"))], "block 0: the weights are no numbers"),
+        ([pd.DataFrame([[1.0, 1.0, 1.0]], columns=["a", "a", "y"])], "block 0: it has two columns named 'a'"),
         ([(np.ones((3, 2)), np.ones(3)), (np.ones((3, 2)), np.ones((3, 1)))], "block 1: y has the shape"),
         ([(np.ones((3, 2)), np.array(["a", "b", "c"]))], "block 0: the targets are no numbers"),
         ([(np.ones(3), np.ones(3))], "block 0: X has the shape"),
@@ -376,6 +381,100 @@ def test_a_function_that_does_not_start_anew_is_found_out(frame):
 def test_calls_that_cannot_work_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"target": "y", "columns": ["a", "y"]}, "'y' is named twice among target, sample_weight and columns"),
+        ({"target": "y", "sample_weight": "y"}, "'y' is named twice"),
+        ({"target": ["y", "y"]}, "'y' is named twice"),
+        ({"target": "y", "columns": ["a", "a"]}, "'a' is named twice"),
+        ({"target": 3}, "target is a int, but here it names a column"),
+        ({"target": "y", "sample_weight": np.ones(300)}, "sample_weight is a ndarray, but here it names a column"),
+        ({"progress": True}, "progress=True must be a function"),
+    ],
+)
+def test_a_column_has_one_role(frame, tmp_path, roles, message):
+    for source in (tmp_path / "rows.parquet", [frame]):
+        with pytest.raises((ValueError, TypeError), match=message):
+            scan(source, **roles)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([], "must be a list of all labels"),
+        (2, "must be a list of all labels"),
+        (["u", None], "none of them missing"),
+        ([0.0, np.nan], "none of them missing"),
+        (["u", 1], "mixes texts with numbers"),
+    ],
+)
+def test_classes_that_are_no_labels_are_refused(classes, message):
+    with pytest.raises(ValueError, match=message):
+        scan([], classes=classes)
+
+
+@pytest.mark.parametrize("classes", [[True, False], [1, 0], None])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_booleans_are_labels(frame, tmp_path, kind, classes):
+    labels = frame["y"] > 0
+    fitted = TikhonovClassifier().fit(as_glob(frame.assign(y=labels), tmp_path, kind, classes=classes))
+    np.testing.assert_array_equal(fitted.predict(frame[NAMES]).astype(bool), fitted.decision_function(frame[NAMES]) > 0)
+    expected = TikhonovClassifier().fit(np.ascontiguousarray(frame[NAMES]), labels)
+    np.testing.assert_array_equal(fitted.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
+def test_a_missing_label_is_named_with_file_and_row(frame, tmp_path, kind):
+    labels = np.array(["u", "v"] * 150, dtype=object)
+    labels[int(300 / 3**1.5) + 10] = None
+    with pytest.raises(ValueError, match=f"part1.{kind}, row 11: the (target 'y'|label) is missing"):
+        TikhonovClassifier().fit(as_glob(frame.assign(y=labels), tmp_path, kind))
+
+
+@pytest.mark.parametrize(
+    "frames_of",
+    [
+        lambda table: table,
+        lambda table: table.assign(y=table["y"].astype("string")),
+        lambda table: table.assign(y=table["y"].where(table["y"].notna(), np.nan)),
+        polars.from_pandas,
+        lambda table: pyarrow.Table.from_pandas(table, preserve_index=False),
+    ],
+    ids=["None", "pandas.NA", "NaN", "polars", "arrow"],
+)
+def test_a_missing_label_is_named_with_block_and_row(frame, frames_of):
+    labels = np.array(["u", "v"] * 150, dtype=object)
+    labels[7] = None
+    blocks = [frame.assign(y="u"), frames_of(frame.assign(y=labels))]
+    with pytest.raises(ValueError, match="block 1, row 8: the label is missing"):
+        TikhonovClassifier().fit(scan(blocks, target="y"))
+
+
+def test_what_is_a_plan_and_no_rows_is_refused(frame):
+    lazy, dask = polars.from_pandas(frame).lazy(), dask_array.ones((300, 5))
+    fitted = model().fit(frame[NAMES], frame["y"])
+    for call in (scan, lambda source: list(fitted.predict_blocks(source))):
+        with pytest.raises(TypeError, match="cannot read a LazyFrame, which is a plan"):
+            call(lazy)
+        with pytest.raises(TypeError, match="takes no Dask collections"):
+            call(dask)
+    with pytest.raises(TypeError, match="must return blocks, and not None"):
+        model().fit(scan(lambda: None))
+    for source in ({"a": [1.0]}, b"rows.parquet"):
+        with pytest.raises(TypeError, match=r"ocrep.scan cannot read a (dict|bytes)"):
+            scan(source)
+
+
+def test_sparse_matrices_of_every_format_are_rows(frame):
+    X, y = frame[NAMES].to_numpy(), frame["y"]
+    expected = model().fit(sparse.csr_matrix(X), y)
+    for form in (sparse.coo_matrix, sparse.csc_array):
+        np.testing.assert_array_equal(model().fit(scan(form(X), y)).coef_, expected.coef_)
+        (predicted,) = expected.predict_blocks(form(X))
+        np.testing.assert_allclose(predicted, expected.predict(X), rtol=1e-9, atol=1e-12)
 
 
 def test_a_file_without_a_named_target_is_refused_for_training(frame, tmp_path):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import monotonic
 
 import numpy as np
@@ -13,6 +15,7 @@ from ocrep.atomic import replacing
 
 _FORMAT = "ocrep checkpoint 1"
 _STATE = "state:"
+_NAMES = {"model", "stage", "n_rows", "digest", "marks"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,12 +45,10 @@ class Journal:
         if not self._path.exists():
             return None
         try:
-            with self._path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                held = {name: file[name] for name in file.files}
-            known = str(held["format"]) == _FORMAT
+            held = _arrays_in(self._path)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"{self._path} is damaged or no checkpoint: delete it to start anew ({error}).") from error
-        if not known:
+        if str(held["format"]) != _FORMAT:
             raise ValueError(f"{self._path} is a checkpoint of another version of ocrep: delete it to start anew.")
         if str(held["model"]) != self._model:
             raise ValueError(
@@ -92,3 +93,27 @@ class Journal:
     def remove(self) -> None:
         """The fit is done: forget how far it had come."""
         self._path.unlink(missing_ok=True)
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raise before hours of work if no file can be made beside this one, where it will be written."""
+    try:
+        TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint={str(path)!r} cannot be written ({error.strerror}): name a file in a folder that is there and "
+            "that you may write to."
+        ) from error
+
+
+def _arrays_in(path: Path) -> dict[str, np.ndarray]:
+    """All that the file holds; what a checkpoint of this version lacks is an error."""
+    with path.open("rb") as opened:
+        file = np.load(opened, allow_pickle=False)
+        if not isinstance(file, Mapping):
+            raise ValueError("it is a single array")
+        held = dict(file)
+    lacking = _NAMES - held.keys() if str(held["format"]) == _FORMAT else set()
+    if lacking:
+        raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
+    return held

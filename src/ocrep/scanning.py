@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -14,6 +14,7 @@ from scipy import sparse
 
 from ocrep.sources.arrays import ArraySource, is_on_disk
 from ocrep.sources.base import Source
+from ocrep.sources.checks import is_missing
 from ocrep.sources.iterables import IterableSource
 
 Progress = Callable[[int, "int | None"], None]
@@ -74,7 +75,9 @@ def scan(
     """
     if not (isinstance(checkpoint_every, Real) and float(checkpoint_every) >= 0.0):
         raise ValueError(f"checkpoint_every={checkpoint_every!r} must be a number of seconds ≥ 0.")
-    labels = None if classes is None else np.asarray(list(classes))
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress={progress!r} must be a function of the rows done and the rows in all.")
+    labels = None if classes is None else _labels(classes)
     roles = {"target": target, "sample_weight": sample_weight, "columns": _names(columns)}
     return Scan(
         _source_of(source, roles, labels),
@@ -85,6 +88,16 @@ def scan(
     )
 
 
+def _labels(classes: Any) -> np.ndarray:
+    """The given classes, sorted; of one kind, so that texts and numbers are never taken for each other."""
+    found = list(classes) if isinstance(classes, Iterable) else []
+    if not found or any(is_missing(label) for label in found):
+        raise ValueError(f"classes={classes!r} must be a list of all labels, at least one, and none of them missing.")
+    if len({isinstance(label, str) for label in found}) > 1:
+        raise ValueError(f"classes={classes!r} mixes texts with numbers: make them all the same, as in the rows.")
+    return np.unique(np.asarray(found))
+
+
 def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     if columns is None:
         return None
@@ -93,11 +106,41 @@ def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(columns)
 
 
+def _refuse_clashing(target: Any, sample_weight: Any, columns: tuple[str, ...] | None) -> None:
+    """A column has one role: a target among the inputs would be learned by heart."""
+    targets = [target] if isinstance(target, str) else target
+    if not (targets is None or (isinstance(targets, list | tuple) and all(isinstance(name, str) for name in targets))):
+        raise TypeError(
+            f"target is a {type(target).__name__}, but here it names a column of the rows, or a list of them."
+        )
+    if not (sample_weight is None or isinstance(sample_weight, str)):
+        raise TypeError(f"sample_weight is a {type(sample_weight).__name__}, but here it names a column of the rows.")
+    named = [*(targets or ()), *([] if sample_weight is None else [sample_weight]), *(columns or ())]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"The column {twice!r} is named twice among target, sample_weight and columns: each column has one role."
+        )
+
+
+def refuse_plans(source: Any, reader: str) -> None:
+    """Refuse what is no rows yet, and would have to be computed whole."""
+    if hasattr(type(source), "__dask_graph__"):
+        raise TypeError(f"{reader} takes no Dask collections: give them to fit and predict themselves.")
+    if type(source).__name__ == "LazyFrame":
+        raise TypeError(
+            f"{reader} cannot read a LazyFrame, which is a plan and no rows: scan the files that it reads, write it "
+            "by sink_parquet and scan that, or give frame.collect()."
+        )
+
+
 def _source_of(source: Any, roles: dict[str, Any], labels: np.ndarray | None) -> Source:
+    refuse_plans(source, "ocrep.scan")
     if is_on_disk(source) or isinstance(source, np.ndarray) or sparse.issparse(source):
         if roles["columns"] is not None:
             raise ValueError("columns= names columns of files and frames, and this is an array: slice it instead.")
         return ArraySource(source, roles["target"], roles["sample_weight"])
+    _refuse_clashing(roles["target"], roles["sample_weight"], roles["columns"])
     if _names_files(source):
         try:
             from ocrep.sources.files import FileSource
@@ -106,7 +149,7 @@ def _source_of(source: Any, roles: dict[str, Any], labels: np.ndarray | None) ->
         return FileSource.of(source, **roles, text_labels=None if labels is None else labels.dtype.kind not in "biuf")
     if hasattr(source, "columns") or hasattr(source, "column_names"):
         return IterableSource([source], **roles)  # a frame in memory is one block
-    if callable(source) or hasattr(source, "__iter__"):
+    if (callable(source) or hasattr(source, "__iter__")) and not isinstance(source, bytes | Mapping):
         return IterableSource(source, **roles)
     raise TypeError(
         f"ocrep.scan cannot read a {type(source).__name__}: give paths, a pyarrow dataset, an array, or an iterable of "

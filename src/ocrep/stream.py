@@ -134,12 +134,12 @@ class Stream:
                 if counted:
                     known = Survey.merged(self._survey_of(block, labels=True) for block in self._pass(inputs=False))
                 looked = replace(known, low=low, high=high, dtype=looked.dtype, columns=looked.columns)
-        return looked if not labels or classes is None else _with_labels(looked, np.unique(classes))
+        return looked if not labels or classes is None else _with_labels(looked, classes)
 
     def _survey_of(self, block: Block, *, labels: bool) -> Survey:
         y, weight = self._targets(block), check_weights(block)
         if labels and self._scan.classes is not None:
-            _codes(y, np.unique(self._scan.classes), block)
+            _codes(y, self._scan.classes, block)
         given = getattr(self._model, "class_weight", None)
         if isinstance(given, dict):
             kinds, index = np.unique(y, return_inverse=True)
@@ -160,7 +160,7 @@ class Stream:
         if totals is not None and np.count_nonzero(totals) < 2:
             counting = model.classes_[totals > 0].tolist()
             raise ValueError(
-                f"The rows of positive weight holds only one class, {counting}: a classifier needs rows of at least "
+                f"The rows of positive weight hold only one class, {counting}: a classifier needs rows of at least "
                 "two classes."
             )
         return factors
@@ -212,8 +212,9 @@ def _codes(labels: np.ndarray, classes: np.ndarray, block: Block) -> np.ndarray:
         codes, wrong = np.empty(0, dtype=np.intp), np.zeros(1, dtype=np.intp)
     if len(wrong):
         row = int(wrong[0])
+        (label,) = labels[row : row + 1].tolist()
         raise ValueError(
-            f"{block.row(row)}: the label {labels[row]!r} is not among the classes {classes.tolist()}: "
+            f"{block.row(row)}: the label {label!r} is not among the classes {classes.tolist()}: "
             "give ocrep.scan all labels as classes=[…]."
         )
     return codes

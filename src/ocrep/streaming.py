@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from ocrep import rules
-from ocrep.checkpoint import Journal
+from ocrep.checkpoint import Journal, refuse_unwritable
 from ocrep.leave_one_out import Rows
 from ocrep.resumable import Passes, model_mark
-from ocrep.scanning import Scan
+from ocrep.scanning import Scan, refuse_plans
 from ocrep.sources.arrays import ArraySource, is_on_disk
 from ocrep.sources.base import Source
 from ocrep.sources.checks import check_inputs
@@ -69,6 +69,7 @@ def predicted_blocks(model: Any, source: Any) -> Iterator[np.ndarray]:
 def _inputs_of(source: Any) -> Source:
     if isinstance(source, Scan):
         return source.source
+    refuse_plans(source, "predict_blocks")
     if isinstance(source, np.ndarray) or sparse.issparse(source) or is_on_disk(source):
         return ArraySource(source)
     if hasattr(source, "columns") or hasattr(source, "column_names"):
@@ -90,6 +91,8 @@ def _refuse_parameters(model: Any, rows: Scan) -> None:
             "A checkpoint is of use only to a network that is drawn the same again: give the model random_state=0, "
             "or another whole number."
         )
+    if rows.checkpoint is not None:
+        refuse_unwritable(rows.checkpoint)
     if not rows.source.once:
         return
     why = "but these rows can be read only once"

@@ -28,7 +28,7 @@ class ArraySource(Source):
     """X, and y and weights of as many rows, read slice by slice."""
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
-        self._X, self._y = X, _sliceable(y)
+        self._X, self._y = X.tocsr() if sparse.issparse(X) else X, _sliceable(y)
         # One number as the weight of all rows is what scikit-learn allows too.
         self._weight = _sliceable(np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight)
 

@@ -12,6 +12,8 @@ from ocrep.kernels import SMALLEST
 from ocrep.sources.base import Block
 
 Triple = tuple[Any, np.ndarray, "np.ndarray | None"]
+# Names and not types, since pandas need not be installed.
+_MISSING = ("NAType", "NaTType")
 
 
 def check_inputs(
@@ -21,7 +23,10 @@ def check_inputs(
     if block.X.shape[1] != n_inputs:
         raise ValueError(f"{block.part} has {block.X.shape[1]} columns, but {than} has {n_inputs}.")
     if block.columns != columns:
-        raise ValueError(f"{block.part} has the columns {_shown(block.columns)}, but {than} {_shown(columns)}.")
+        raise ValueError(
+            f"{block.part} has the columns {_shown(block.columns)}, but {than} {_shown(columns)}: "
+            "give ocrep.scan columns=[…], and they are found by name."
+        )
     values = block.X.data if sparse.issparse(block.X) else block.X
     # The sum is finite if all are, but for overflow: only then is each looked at.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -41,7 +46,10 @@ def check_weights(block: Block) -> np.ndarray | None:
     """Weights as float64: one per row, finite and ≥ 0."""
     if block.weight is None:
         return None
-    weight = np.asarray(block.weight, dtype=np.float64)
+    try:
+        weight = np.asarray(block.weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{block.part}: the weights are no numbers.") from None
     if weight.shape != (block.X.shape[0],):
         raise ValueError(f"{block.part}: sample_weight has the shape {weight.shape}, but one weight per row is needed.")
     bad = ~((weight >= 0.0) & (weight < 1.0 / SMALLEST))
@@ -49,6 +57,11 @@ def check_weights(block: Block) -> np.ndarray | None:
         row = int(np.flatnonzero(bad)[0])
         raise ValueError(f"{block.row(row)}: the weight is {weight[row]}, but weights must be finite and ≥ 0.")
     return weight
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a label is none: None, NaN, or what pandas puts in their place."""
+    return label is None or (isinstance(label, float) and label != label) or type(label).__name__ in _MISSING
 
 
 def check_labels(block: Block) -> np.ndarray:
@@ -67,6 +80,10 @@ def check_labels(block: Block) -> np.ndarray:
                 f"{block.row(row)}: the label {y[row]} is no whole number: a classifier needs discrete labels, and "
                 "for continuous targets there is a regressor. Unknown label type: continuous."
             )
+    if y.dtype.kind == "O":
+        missing = next((row for row, label in enumerate(y.tolist()) if is_missing(label)), None)
+        if missing is not None:
+            raise ValueError(f"{block.row(missing)}: the label is missing: remove such rows. Input y contains NaN.")
     return y
 
 

@@ -78,7 +78,7 @@ class FileSource(Source):
             for name in roles:
                 kind = _kind(schema.field(name).type)
                 if name not in self._targets:
-                    _refuse_no_number(part.name, name, kind)
+                    _refuse_no_number(part.name, name, kind, is_weight=name == self._weight)
                 elif (
                     kind not in ("unknown", _kind(self._types[name]), "other") and _kind(self._types[name]) != "unknown"
                 ):
@@ -169,7 +169,9 @@ class FileSource(Source):
 
     def _text_type(self, name: str) -> Any:
         if name in self._targets and self._text_labels is not None:
-            return pyarrow.string() if self._text_labels else pyarrow.float64()
+            if self._text_labels:
+                return pyarrow.string()
+            return pyarrow.bool_() if _kind(self._types[name]) == "booleans" else pyarrow.float64()
         kind = _kind(self._types.get(name, pyarrow.null()))
         return {"texts": pyarrow.string(), "booleans": pyarrow.bool_()}.get(kind, pyarrow.float64())
 
@@ -227,9 +229,11 @@ def _kind(kind: Any) -> str:
     return next((name for name, checks in tests.items() if any(check(kind) for check in checks)), "other")
 
 
-def _refuse_no_number(path: str, name: str, kind: str) -> None:
+def _refuse_no_number(path: str, name: str, kind: str, *, is_weight: bool = False) -> None:
     if kind not in ("numbers", "booleans", "unknown"):
         what = f"values of no number type ({kind})" if kind == "other" else kind
+        if is_weight:
+            raise DataError(f"{path}: column {name!r} holds {what}, and weights are numbers.")
         raise DataError(
             f"{path}: column {name!r} holds {what}, and a network's inputs are numbers: encode it as numbers first, "
             "or name the columns to use as columns=[…]."

@@ -44,6 +44,8 @@ class IterableSource(Source):
             )
         self._read = True
         items = self._iterable() if callable(self._iterable) else self._iterable
+        if not isinstance(items, Iterable):
+            raise TypeError(f"The function that ocrep.scan was given must return blocks, and not {items!r}.")
         for number, item in enumerate(items):
             try:
                 block = make(item, number)
@@ -130,7 +132,12 @@ def _names(X: Any) -> tuple[str, ...] | None:
     names = getattr(X, "column_names", None)
     if names is None:
         names = getattr(X, "columns", None)
-    return None if names is None else tuple(names)
+    if names is None:
+        return None
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise ValueError(f"it has two columns named {twice!r}: give each its own name.")
+    return tuple(names)
 
 
 def _refuse_missing(name: str, names: tuple[str, ...]) -> None:
