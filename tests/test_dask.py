@@ -436,6 +436,57 @@ def test_a_bad_partition_is_named(second, message, scale):
     assert not hasattr(model, "factor_")
 
 
+@pytest.mark.parametrize("scale", ["minmax", GIVEN], ids=str)
+def test_a_target_that_is_missing_in_one_file_is_named_by_its_partition(tmp_path, scale):
+    whole = numbers(30, "a", "b", "y")
+    for i, part in enumerate((whole[:10], whole[10:20].drop(columns="y"), whole[20:])):
+        part.to_parquet(tmp_path / f"{i}.parquet")
+    read = dd.read_parquet(tmp_path)
+    made = table(whole[:10], whole[10:20].drop(columns="y"), whole[20:])
+    for rows in (read, made):
+        with pytest.raises(KeyError, match="y") as raised:
+            network(scale=scale).fit(rows[["a", "b"]], rows["y"])
+        assert raised.value.__notes__ == ["This was raised while the rows of partition 1 were made."]
+
+
+def test_a_chunk_that_cannot_be_made_is_named(rows):
+    X, y = arrays(rows, INPUTS, "y", chunks=(400, 400, 400))
+
+    def broken(block):
+        if block[0] == rows["y"][800]:
+            raise OSError("the disk did not answer")
+        return block
+
+    with pytest.raises(OSError, match="the disk did not answer") as raised:
+        network().fit(X, y.map_blocks(broken, meta=y._meta))
+    assert raised.value.__notes__ == ["This was raised while the rows of partition 2 were made."]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_a_missing_label_is_named(rows, missing):
+    labels = rows["label"].astype(object)
+    labels[700] = missing
+    X, y = arrays(rows.assign(label=labels), INPUTS, "label", chunks=(400, 400, 400))
+    F, f = frames(rows.assign(label=labels), INPUTS, "label", chunks=(400, 400, 400))
+    for pair in ((X, y), (F, f)):
+        with pytest.raises(ValueError, match="Partition 1: row 301: the label is missing"):
+            network(PinvClassifier).fit(*pair)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [("x", "str"), (pd.Timestamp("2020-01-01"), "datetime64"), (pd.Categorical(["u", "v"] * 600), "category")],
+)
+def test_columns_that_declare_no_numbers_are_named_before_anything_is_computed(rows, values, kind):
+    def refuse(part):
+        raise AssertionError("Something was computed.")
+
+    declared = rows.assign(b=values)[[*INPUTS, "y"]].iloc[:0]
+    lazy = dd.from_map(refuse, range(3), meta=declared)
+    with pytest.raises(ValueError, match=f"Column 'b' of X holds {kind}.*, and a network's inputs are numbers"):
+        network().fit(lazy[INPUTS], lazy["y"])
+
+
 def test_partitions_of_different_heights_are_named(rows):
     (X,) = arrays(rows, INPUTS, unknown=True)
     (y,) = arrays(rows[:-1], "y", chunks=(500, 0, 36, 1, 662), unknown=True)
@@ -510,6 +561,8 @@ def test_collections_that_do_not_fit_together(rows):
         model.fit(F, *frames(rows, "y", chunks=(600, 600)))
     with pytest.raises(TypeError, match="y is a ndarray"):
         model.fit(X, rows["y"].to_numpy())
+    with pytest.raises(TypeError, match="X is a Delayed"):
+        model.fit(dask.delayed(rows[INPUTS]), y)
     with pytest.raises(TypeError, match="X is a Bag"):
         model.fit(db.from_sequence([1, 2]), y)
     with pytest.raises(ValueError, match="X has 1 axes, and 2 are needed"):

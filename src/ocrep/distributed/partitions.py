@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -15,7 +15,7 @@ from dask.base import compute, get_scheduler, optimize
 from dask.core import flatten
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
-from dask.task_spec import DataNode, List, Task, TaskRef
+from dask.task_spec import Alias, DataNode, List, Task, TaskRef
 
 # Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
 ARITY = 8
@@ -29,7 +29,8 @@ FAR_APART = 2**40
 class Partitions:
     """Rows `[X, y]` or `[X, y, sample_weight]` in partitions, each a node of one graph that is never held here."""
 
-    sources: tuple[Any, ...]
+    graph: dict[Any, Any]
+    """What makes the rows."""
     rows: tuple[Any, ...]
     """The graph's node that gives each partition's rows."""
     starts: tuple[int, ...]
@@ -62,19 +63,20 @@ class Partitions:
             _together, *others, meta=X._meta, align_dataframes=False, enforce_metadata=False
         ).optimize()
         keys = list(flatten(rows.__dask_keys__()))
-        return cls((rows,), tuple(map(TaskRef, keys)), tuple(FAR_APART * i for i in range(len(keys))))
+        starts = tuple(FAR_APART * i for i in range(len(keys)))
+        return cls(_naming([rows], [[key] for key in keys]), tuple(map(TaskRef, keys)), starts)
 
     @classmethod
     def _of_arrays(cls, named: dict[str, Any]) -> Partitions:
         X = in_row_chunks(named["X"])
         aligned = [X, *(_like(X, name, in_row_chunks(part)) for name, part in named.items() if name != "X")]
         sources = optimize(*aligned)
-        keys = zip(*(flatten(source.__dask_keys__()) for source in sources), strict=True)
+        keys = list(zip(*(flatten(source.__dask_keys__()) for source in sources), strict=True))
         heights = X.chunks[0]
         starts = (
             [FAR_APART * i for i in range(len(heights))] if _unknown(heights) else accumulate(heights[:-1], initial=0)
         )
-        return cls(sources, tuple(List(*map(TaskRef, row)) for row in keys), tuple(map(int, starts)))
+        return cls(_naming(sources, keys), tuple(List(*map(TaskRef, row)) for row in keys), tuple(map(int, starts)))
 
     def merged(self, what: str, model: Any, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
         """merge(…) in a tree over work(model, rows, number, start) of every partition; only the end comes here.
@@ -94,7 +96,7 @@ class Partitions:
         """The graph of `merged`: one node for the model, one per partition, and about a seventh of that for merging."""
         name = f"ocrep-{what}-{uuid4().hex}"
         # A node of the graph and not scattered data: a cluster makes it anew when the worker that held it dies.
-        layer: dict[Any, Any] = {f"{name}-model": DataNode(f"{name}-model", model)}
+        layer: dict[Any, Any] = {**self.graph, f"{name}-model": DataNode(f"{name}-model", model)}
         nodes = [(name, 0, number) for number in range(len(self.rows))]
         for key, rows, start in zip(nodes, self.rows, self.starts, strict=True):
             layer[key] = Task(key, work, TaskRef(f"{name}-model"), rows, key[2], start)
@@ -105,7 +107,7 @@ class Partitions:
             nodes = [(name, level, i) for i in range(len(below))]
             for key, parts in zip(nodes, below, strict=True):
                 layer[key] = Task(key, merge, *map(TaskRef, parts))
-        graph = HighLevelGraph.from_collections(name, layer, dependencies=self.sources)
+        graph = HighLevelGraph.from_collections(name, layer)
         return Delayed(nodes[0], graph, layer=name)
 
 
@@ -125,10 +127,21 @@ def described(X: Any) -> tuple[Any, np.dtype]:
     _check_axes({"X": X})
     if kind == "array":
         return np.empty((0, X.shape[1])), _as_float(X.dtype)
+    _refuse_no_numbers(X.dtypes)
     try:
         return X._meta, _as_float(np.result_type(*X.dtypes))
     except TypeError:  # types of pandas' own
         return X._meta, np.dtype(np.float64)
+
+
+def _refuse_no_numbers(dtypes: Any) -> None:
+    """Name a column of texts, dates or categories before anything is computed; objects may yet be numbers."""
+    for name, dtype in dtypes.items():
+        if str(dtype) != "object" and not getattr(dtype, "_is_numeric", getattr(dtype, "kind", "O") in "biuf"):
+            raise ValueError(
+                f"Column {name!r} of X holds {dtype}, and a network's inputs are numbers: encode it as numbers first, "
+                "or leave it out."
+            )
 
 
 def refuse_closed_cluster(cause: Exception | None = None) -> None:
@@ -165,7 +178,8 @@ def _kind(name: str, part: Any) -> str:
     """The kind of a collection; series count as dataframes."""
     if isinstance(part, da.Array):
         return "array"
-    if hasattr(part, "map_partitions") and hasattr(part, "divisions"):
+    # A Delayed object claims to have every attribute.
+    if not isinstance(part, Delayed) and hasattr(part, "map_partitions") and hasattr(part, "divisions"):
         return "dataframe"
     raise TypeError(
         f"{name} is a {type(part).__name__}, and with Dask X, y and sample_weight must be Dask arrays, or Dask "
@@ -197,6 +211,29 @@ def _unknown(heights: tuple[float, ...]) -> bool:
 
 def _as_float(dtype: Any) -> np.dtype:
     return np.dtype(np.float32 if dtype == np.float32 else np.float64)
+
+
+def _naming(sources: Iterable[Any], partitions: Iterable[Iterable[Any]]) -> dict[Any, Any]:
+    """The graph of the sources; what raises while it makes a partition's rows is told which one it was."""
+    graph: dict[Any, Any] = {}
+    for source in sources:
+        graph.update(source.__dask_graph__())
+    for number, keys in enumerate(partitions):
+        for key in keys:
+            while isinstance(graph[key], Alias) and graph[key].target in graph:
+                key = graph[key].target
+            node = graph[key]
+            if type(node) is Task and node.func is not _made:
+                graph[key] = Task(key, _made, number, node.func, *node.args, **node.kwargs)
+    return graph
+
+
+def _made(number: int, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    try:
+        return function(*args, **options)
+    except Exception as error:
+        error.add_note(f"This was raised while the rows of partition {number} were made.")
+        raise
 
 
 def _together(*rows: Any) -> tuple[Any, ...]:

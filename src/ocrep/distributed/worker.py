@@ -16,6 +16,7 @@ from ocrep.factor import Factor
 from ocrep.folds import FoldFactors
 from ocrep.layer import check_weights
 from ocrep.routes import factor_rows
+from ocrep.sources.checks import is_missing
 from ocrep.survey import Survey
 
 # What is of size M² and seldom needed by a worker.
@@ -192,11 +193,20 @@ def _checked(sent: Sent, rows: Any) -> tuple[Any, np.ndarray, np.ndarray | None]
         return None
     # Checked as new data, on a copy: other threads check other partitions with this very model.
     seen = copy(sent.model)
+    if seen._labels_as_targets:
+        _refuse_missing_labels(y)
     X, y = seen._check_rows(X, y, reset=True)
     _check_columns(_columns(seen), _columns(sent.model))
     if X.dtype != sent.dtype:
         raise ValueError(f"the values are {X.dtype}, but the collection declares {sent.dtype}: use astype.")
     return X, y, _checked_weights(weights[0], X) if weights else None
+
+
+def _refuse_missing_labels(y: Any) -> None:
+    labels = np.asarray(y).ravel()
+    missing = next((i for i, label in enumerate(labels.tolist()) if is_missing(label)), None)
+    if missing is not None:
+        raise ValueError(f"row {missing + 1}: the label is missing: remove such rows. Input y contains NaN.")
 
 
 def _checked_weights(weight: Any, X: Any) -> np.ndarray:
