@@ -172,7 +172,7 @@ def test_a_killed_process_leaves_a_checkpoint_that_another_takes_up(frame, tmp_p
         """
     )
     for end, status in ((1200, -signal.SIGKILL), (9999, 0)):
-        done = subprocess.run([sys.executable, "-c", script, str(tmp_path), str(end)], check=False)
+        done = subprocess.run([sys.executable, "-c", script, str(tmp_path), str(end)], check=False, timeout=120)
         assert done.returncode == status
         assert (tmp_path / "fit.ckpt").exists() == (status != 0)
     expected = PinvRegressor(30, random_state=0).fit(scan(tmp_path, target="y"))

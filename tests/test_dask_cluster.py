@@ -33,6 +33,20 @@ def local_cluster(n_workers):
     )
 
 
+@pytest.fixture(autouse=True)
+def _end_what_hangs():
+    """A fit has no time limit of its own: end the test, so that its fixtures close their processes."""
+
+    def give_up(signum, frame):
+        raise TimeoutError(f"The test took more than {2 * PATIENCE} s.")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(2 * PATIENCE)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture(scope="module")
 def cluster():
     with local_cluster(2) as cluster:
@@ -140,8 +154,9 @@ def test_a_partition_that_always_fails_ends_the_fit_with_its_own_error(client, r
         return part
 
     table = from_parts(rows, load)
-    with pytest.raises(OSError, match="the disk did not answer"):
+    with pytest.raises(OSError, match="the disk did not answer") as raised:
         network().fit(table[INPUTS], table["y"])
+    assert raised.value.__notes__ == ["This was raised while the rows of partition 5 were made."]
 
 
 def test_a_bad_partition_is_named(client, rows):
@@ -164,13 +179,14 @@ def test_a_worker_that_comes_late(rows, tmp_path):
     ):
         table = from_parts(rows, load)
         model = network()
-        fitting = threading.Thread(target=model.fit, args=(table[INPUTS], table["y"]))
+        fitting = threading.Thread(target=model.fit, args=(table[INPUTS], table["y"]), daemon=True)
         fitting.start()
         wait_for(begun.exists)
         cluster.scale(2)
         client.wait_for_workers(2, timeout=PATIENCE)
         joined.touch()
-        fitting.join()
+        fitting.join(PATIENCE)
+        assert not fitting.is_alive()
     check_same(model, network().fit(rows[INPUTS], rows["y"]), rows)
 
 
@@ -236,4 +252,8 @@ def test_scheduler_and_workers_started_by_hand(rows, tmp_path):
         for process in started:
             process.terminate()
         for process in started:
-            process.wait(PATIENCE)
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

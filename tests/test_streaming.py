@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import dask
+import dask.array as da
 import h5py
 import numpy as np
 import polars
@@ -150,16 +152,36 @@ def test_whole_numbers_and_float32_on_disk_are_not_converted_whole(problem, tmp_
     assert next(model.predict_blocks(single)).dtype == np.float32
 
 
-@pytest.mark.parametrize("reader", ["generator", "partial_fit"])
-def test_rows_that_come_once_agree_where_the_range_is_given(problem, reader):
-    expected = in_memory(hidden(scale=RANGE), problem)
-    parts = as_blocks(problem)
-    if reader == "generator":
-        model = hidden(scale=RANGE).fit(scan(part for part in parts))
-    else:
-        model = hidden(scale=RANGE)
-        for i in np.random.default_rng(0).permutation(len(parts)):
-            model.partial_fit(*parts[i])
+def fit_shuffled(model, frame):
+    parts = as_blocks(frame)
+    for i in np.random.default_rng(0).permutation(len(parts)):
+        model.partial_fit(*parts[i])
+    return model
+
+
+# The cluster of processes, which is one source more, is in test_dask_cluster.py.
+READ_TWICE = {
+    "memory map": lambda model, frame, folder: model.fit(*memory_map(frame, folder)),
+    "Parquet glob": lambda model, frame, folder: model.fit(as_glob(frame, folder)),
+    "list of blocks": lambda model, frame, folder: model.fit(scan(as_blocks(frame))),
+    "Dask on threads": lambda model, frame, folder: model.fit(
+        *(da.from_array(frame[name].to_numpy(), chunks=700) for name in (NAMES, "y"))
+    ),
+}
+READ_ONCE = {
+    "generator": lambda model, frame, folder: model.fit(scan(part for part in as_blocks(frame))),
+    "partial_fit in another order": lambda model, frame, folder: fit_shuffled(model, frame),
+}
+ALL = {**READ_TWICE, **READ_ONCE}
+TABLE = [(source, RANGE) for source in ALL] + [(source, "minmax") for source in READ_TWICE]
+
+
+@pytest.mark.parametrize(("source", "scale"), TABLE, ids=str)
+def test_every_source_gives_the_network_of_the_array(problem, tmp_path, source, scale):
+    expected = in_memory(hidden(scale=scale), problem)
+    assert 3e3 < expected.condition_number_ < 3e4
+    with dask.config.set(scheduler="threads", num_workers=2):
+        model = ALL[source](hidden(scale=scale), problem, tmp_path)
     assert_same(model, expected, problem)
 
 
