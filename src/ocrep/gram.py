@@ -329,7 +329,12 @@ def root(G: Array, n_targets: int) -> Array | None:
     if R is None:
         return None
     Zt = times_inverse(xp.asarray(G[k:, :k], copy=True), R)
-    lam, Q = xp.linalg.eigh(G[k:, k:] - xp.matmul(Zt, xp.matrix_transpose(Zt)))
-    root = xp.sqrt(xp.maximum(lam, xp.zeros_like(lam)))[:, None] * xp.matrix_transpose(Q)
+    rest = G[k:, k:] - xp.matmul(Zt, xp.matrix_transpose(Zt))
+    # With ones on the diagonal, lest what is left of a target that fits drown in the rounding of one that does not.
+    squares = xp.linalg.diagonal(rest)
+    size = xp.sqrt(xp.where(squares > 0.0, squares, xp.zeros_like(squares)))
+    unit = xp.where(size > 0.0, size, xp.ones_like(size))
+    lam, Q = xp.linalg.eigh(xp.clip(rest / unit / unit[:, None], -1.0, 1.0))
+    root = xp.sqrt(xp.maximum(lam, xp.zeros_like(lam)))[:, None] * xp.matrix_transpose(Q) * size
     below = xp.zeros((n_targets, k), dtype=G.dtype, device=device_of(G))
     return xp.concat([xp.concat([R, xp.matrix_transpose(Zt)], axis=1), xp.concat([below, triangle(root)], axis=1)])
