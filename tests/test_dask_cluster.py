@@ -109,6 +109,15 @@ def test_a_classifier_of_a_dataframe_kept_on_the_cluster(client, rows):
     np.testing.assert_array_equal(model.predict(table[INPUTS]).compute(), here.predict(rows[INPUTS]))
 
 
+@pytest.mark.parametrize("kept", ["X", "y", "Xy"])
+def test_arrays_of_which_some_are_kept_on_the_cluster(client, rows, kept):
+    X, y = (da.from_array(rows[name].to_numpy(), chunks=HEIGHT) for name in (INPUTS, "y"))
+    X, y = (client.persist(part) if name in kept else part for name, part in (("X", X), ("y", y)))
+    model, here = network().fit(X, y), network().fit(rows[INPUTS].to_numpy(), rows["y"])
+    np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-8)
+    np.testing.assert_allclose(model.predict(X).compute(), here.predict(rows[INPUTS].to_numpy()), atol=1e-6)
+
+
 def test_a_function_of_the_users_own_reaches_the_workers(client, rows):
     table = from_parts(rows)
     model = network(activation=lambda Z: np.tanh(Z) ** 3).fit(table[INPUTS], table["y"])

@@ -220,9 +220,9 @@ def _naming(sources: Iterable[Any], partitions: Iterable[Iterable[Any]]) -> dict
         graph.update(source.__dask_graph__())
     for number, keys in enumerate(partitions):
         for key in keys:
-            while isinstance(graph[key], Alias) and graph[key].target in graph:
-                key = graph[key].target
-            node = graph[key]
+            # What is persisted on a cluster is no part of the graph: the scheduler knows its keys.
+            while isinstance(node := graph.get(key), Alias) and node.target != key:
+                key = node.target
             if type(node) is Task and node.func is not _made:
                 graph[key] = Task(key, _made, number, node.func, *node.args, **node.kwargs)
     return graph
