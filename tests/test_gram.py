@@ -192,14 +192,14 @@ def test_a_target_that_needs_the_weakest_direction_has_its_residual_to_the_error
 
 @pytest.mark.parametrize("kappa", [1e6, 1e8])
 def test_a_target_that_fits_keeps_its_residual_beside_one_that_does_not(kappa):
-    H, noise = problem(kappa, signal=harmless_signal())
-    signal = H @ np.random.default_rng(1).standard_normal((M, 1))
-    T = np.hstack([signal + 1e-9 * np.linalg.norm(signal) * noise, noise, np.zeros_like(noise), noise])
+    H, noise = problem(kappa, signal=np.eye(M)[:, :3], n_targets=3)
+    signal = H @ np.random.default_rng(1).standard_normal((M, 3))
+    T = np.hstack([noise, signal + 1e-9 * np.linalg.norm(signal) * noise[:, ::-1], 0.0 * noise, noise])
     blocks = Blocks(H, T)
     _, exact = factor_rows(blocks, intercept=False, route="qr")
     for _, spectrum in (factor_rows(blocks, intercept=False), Gram.of(blocks(), intercept=False).refined(blocks())):
         difference = np.abs(np.sqrt(spectrum.residual) - np.sqrt(exact.residual))
-        assert (difference <= 1e-13 * np.linalg.norm(T, axis=0)).all()
+        assert (difference <= 1e-12 * np.linalg.norm(T, axis=0)).all()
 
 
 def test_a_single_block_is_factored_by_reflections_at_once():
