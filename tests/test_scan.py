@@ -41,6 +41,16 @@ def test_a_folder_a_glob_a_list_and_a_path_name_the_same_rows(frame, tmp_path, k
         np.testing.assert_array_equal(model().fit(scan(source, target="y")).coef_, expected.coef_)
 
 
+def test_a_glob_of_folders_that_are_tables_names_their_files(frame, tmp_path):
+    for i, rows in enumerate((slice(0, 100), slice(100, 300))):
+        folder = tmp_path / f"{i}.parquet"
+        folder.mkdir()
+        (folder / "_SUCCESS").touch()
+        frame[rows].to_parquet(folder / "part-0.parquet")
+    expected = model().fit(np.ascontiguousarray(frame[NAMES]), frame["y"])
+    np.testing.assert_array_equal(model().fit(scan(str(tmp_path / "*.parquet"), target="y")).coef_, expected.coef_)
+
+
 def test_nothing_is_read_before_fit_and_a_failed_fit_changes_nothing(frame, tmp_path):
     path = tmp_path / "later.parquet"
     source = scan(path, target="y")
@@ -146,6 +156,20 @@ def test_float32_columns_stay_float32(frame, tmp_path):
     expected = model().fit(np.ascontiguousarray(single[NAMES]), frame["y"])
     np.testing.assert_array_equal(fitted.coef_, expected.coef_)
     assert next(fitted.predict_blocks(scan(tmp_path))).dtype == np.float32
+
+
+@pytest.mark.parametrize("scale", ["minmax", (-1.0, 1.0)])
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_one_file_of_float64_makes_all_float64(frame, tmp_path, narrow, scale):
+    parts = [frame[:100].reset_index(drop=True), frame[100:].reset_index(drop=True)]
+    parts[narrow] = parts[narrow].astype(dict.fromkeys(NAMES, np.float32))
+    for i, part in enumerate(parts):
+        part.to_parquet(tmp_path / f"{i}.parquet")
+    whole = pd.concat([part.astype(float) for part in parts])
+    expected = model(scale=scale).fit(np.ascontiguousarray(whole[NAMES]), whole["y"])
+    fitted = model(scale=scale).fit(scan(tmp_path, target="y"))
+    np.testing.assert_array_equal(fitted.coef_, expected.coef_)
+    np.testing.assert_array_equal(fitted.layer_.weights_, expected.layer_.weights_)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])

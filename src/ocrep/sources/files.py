@@ -38,6 +38,7 @@ class FileSource(Source):
         self._weight = sample_weight
         self._given_columns = None if columns is None else tuple(columns)
         self._text_labels = text_labels
+        self._narrow: bool | None = None
 
     @classmethod
     def of(cls, source: Any, **roles: Any) -> FileSource:
@@ -70,9 +71,12 @@ class FileSource(Source):
         if not self.columns:
             raise DataError(f"{self._parts[0].name} has no columns but the targets and weights.")
         roles = [*self.columns, *self._targets, *([] if self._weight is None else [self._weight])]
+        self._narrow = True
         for part in self._parts:
             schema = part.schema()
             _refuse_missing(part.name, roles, schema.names)
+            # One file of float64 makes all float64, in whatever order they come.
+            self._narrow &= all(types.is_float32(schema.field(name).type) for name in self.columns)
             if self._given_columns is None:
                 _refuse_more(part.name, roles, schema.names, self._parts[0].name)
             for name in roles:
@@ -153,7 +157,7 @@ class FileSource(Source):
                 continue
             labels = [self._target_values(batch, name, part.name, start) for name in targets]
             yield Block(
-                _matrix(batch, inputs),
+                _matrix(batch, inputs, self._narrow is not False),
                 None if not labels else labels[0] if self._one_target else np.column_stack(labels),
                 None if weight is None else _numbers(batch.column(weight)),
                 part.name,
@@ -201,7 +205,9 @@ def _paths(name: str) -> list[str]:
         return paths
     if os.path.exists(name) or not glob.has_magic(name):
         return [name]
-    paths = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
+    found = sorted(glob.glob(name, recursive=True))
+    # A folder with a file's suffix is what Spark and Dask write as one table.
+    paths = [path for match in found if os.path.isfile(match) or _is_table(match) for path in _paths(match)]
     if not paths:
         raise DataError(f"No file matches {name}.")
     return paths
@@ -254,9 +260,9 @@ def _refuse_more(path: str, wanted: Sequence[str], names: Sequence[str], first: 
         )
 
 
-def _matrix(batch: Any, names: Sequence[str]) -> np.ndarray:
-    """Columns as one array: float32 if all are, else float64; NaN where a value is missing."""
-    narrow = bool(names) and all(types.is_float32(batch.column(name).type) for name in names)
+def _matrix(batch: Any, names: Sequence[str], narrow: bool) -> np.ndarray:
+    """Columns as one array: float32 if all are and it may be so, else float64; NaN where a value is missing."""
+    narrow = narrow and bool(names) and all(types.is_float32(batch.column(name).type) for name in names)
     X = np.empty((batch.num_rows, len(names)), dtype=np.float32 if narrow else np.float64)
     for j, name in enumerate(names):
         X[:, j] = _numbers(batch.column(name))
