@@ -19,9 +19,9 @@ from ocrep.kernels import (
     cholesky,
     device_of,
     times_inverse,
-    triangle,
 )
 from ocrep.row_block import RowBlock
+from ocrep.semidefinite import doubt_over_eps, least_squares_weights, root
 from ocrep.spectrum import Spectrum
 from ocrep.threads import in_lanes, thread_count
 
@@ -292,27 +292,14 @@ def _residual_is_certain(G: Array, R2: Array, R1: Array, counts: Factor) -> bool
     unit = xp.max(xp.abs(R), axis=0)
     unit = xp.where(unit > 0.0, unit, xp.ones_like(unit))
     R, R1 = R / unit, R1 / unit
-    doubt = _doubt(G, R2[:k, :k], xp.matrix_transpose(R2[:k, k:]))
+    doubt = doubt_over_eps(G, R2[:k, :k], xp.matrix_transpose(R2[:k, k:]))
     error = EPS * xp.matmul(xp.sqrt(doubt), xp.abs(R1[k:, k:])) ** 2
     # Reflections, too, move each column by ε of its size.
-    weights = _weights(R[:k, :k], xp.matrix_transpose(R[:k, k:]))
+    weights = least_squares_weights(R[:k, :k], xp.matrix_transpose(R[:k, k:]))
     unavoidable = EPS * xp.sqrt(xp.matmul(weights**2, xp.sum(R[:, :k] ** 2, axis=0)))
     left, size = (xp.sum(R[start:, k:] ** 2, axis=0) for start in (k, first))
     allowed = RESIDUAL_ERROR * xp.sqrt(size) + unavoidable
     return bool(xp.all(xp.sqrt(left + error) - xp.sqrt(left) <= allowed))
-
-
-def _doubt(G: Array, R: Array, Zt: Array) -> Array:
-    """How wrong what is left of each target may be, over ε: entries of G are wrong by ε of what was summed."""
-    squares, k = array_namespace(G).linalg.diagonal(G), R.shape[0]
-    return squares[k:] + array_namespace(G).matmul(_weights(R, Zt) ** 2, squares[:k])
-
-
-def _weights(R: Array, Zt: Array) -> Array:
-    """Wᵀ of RW = Z, by a substitution from below."""
-    xp = array_namespace(R)
-    upside_down = 1.0 * xp.flip(Zt, axis=1)
-    return xp.flip(times_inverse(upside_down, xp.flip(xp.matrix_transpose(R))), axis=1)
 
 
 def diagonal_ratio(R: Array) -> float:
@@ -321,24 +308,3 @@ def diagonal_ratio(R: Array) -> float:
     entries = xp.abs(xp.linalg.diagonal(R))
     least = float(xp.min(entries))
     return float(xp.max(entries)) / least if least > 0.0 else float("inf")
-
-
-def root(G: Array, n_targets: int) -> Array | None:
-    """An upper R with RᵀR = G: Cholesky for the features, a clipped square root for what is left of the targets.
-
-    Targets may depend on each other (class codes sum to a constant), and then that rest is singular.
-    """
-    xp = array_namespace(G)
-    k = G.shape[0] - n_targets
-    R = cholesky(G[:k, :k])
-    if R is None:
-        return None
-    Zt = times_inverse(xp.asarray(G[k:, :k], copy=True), R)
-    rest = G[k:, k:] - xp.matmul(Zt, xp.matrix_transpose(Zt))
-    # In units of each target's own, lest what is left of one that fits drown in the rounding of one that does not.
-    size = xp.sqrt(xp.maximum(xp.linalg.diagonal(rest), EPS * _doubt(G, R, Zt)))
-    unit = xp.where(size > 0.0, size, xp.ones_like(size))
-    lam, Q = xp.linalg.eigh(rest / unit / unit[:, None])
-    root = xp.sqrt(xp.maximum(lam, xp.zeros_like(lam)))[:, None] * xp.matrix_transpose(Q) * size
-    below = xp.zeros((n_targets, k), dtype=G.dtype, device=device_of(G))
-    return xp.concat([xp.concat([R, xp.matrix_transpose(Zt)], axis=1), xp.concat([below, triangle(root)], axis=1)])
