@@ -241,6 +241,17 @@ def test_other_rows_are_refused(interrupted, frame, tmp_path):
     interrupted(PinvRegressor(30, random_state=0))
 
 
+@pytest.mark.parametrize("roles", [{"target": "z"}, {"target": "y", "sample_weight": "z"}])
+def test_another_target_or_weight_of_the_same_files_is_refused(frame, tmp_path, roles):
+    paths = write(frame.assign(z=frame["y"] ** 2), tmp_path, "parquet", n_files=5)
+    options = {"columns": NAMES, "checkpoint": tmp_path / "fit.ckpt", "checkpoint_every": 0}
+    model = PinvRegressor(30, random_state=0, scale=(-1.0, 1.0))
+    with pytest.raises(CrashError):
+        model.fit(scan(paths, target="y", **options, progress=killing(2000)))
+    with pytest.raises(ValueError, match="checkpoint of a fit on other rows"):
+        model.fit(scan(paths, **roles, **options))
+
+
 def test_fewer_rows_in_a_stream_are_refused(frame, tmp_path):
     checkpoint = tmp_path / "fit.ckpt"
     model = TikhonovRegressor()

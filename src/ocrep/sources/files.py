@@ -127,8 +127,8 @@ class FileSource(Source):
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def marks(self) -> tuple[str, ...]:
-        """Paths with sizes and times."""
-        return tuple(part.mark() for part in self._parts)
+        """Paths with sizes and times, and what is read from them: the same file has other rows for another target."""
+        return tuple(f"{part.mark()} {self._targets} {self._weight}" for part in self._parts)
 
     def _read(self, inputs: Sequence[str], targets: Sequence[str], weight: str | None, skip: int) -> Iterator[Block]:
         first = 0
