@@ -15,6 +15,7 @@ from rows_on_disk import NAMES, as_blocks, as_glob, frame_of, write
 from scipy import sparse
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, scan
+from ocrep import blocks as block_sizes
 from ocrep.sources.arrays import is_on_disk
 from ocrep.sources.checks import recut
 from ocrep.tables import reading
@@ -160,7 +161,8 @@ def test_float32_columns_stay_float32(frame, tmp_path):
 
 @pytest.mark.parametrize("scale", ["minmax", (-1.0, 1.0)])
 @pytest.mark.parametrize("narrow", [0, 1])
-def test_one_file_of_float64_makes_all_float64(frame, tmp_path, narrow, scale):
+def test_files_of_float32_and_float64_go_together_in_any_order(frame, tmp_path, monkeypatch, narrow, scale):
+    monkeypatch.setattr(block_sizes, "BLOCK_ENTRIES", 2**8)  # several blocks of either type
     parts = [frame[:100].reset_index(drop=True), frame[100:].reset_index(drop=True)]
     parts[narrow] = parts[narrow].astype(dict.fromkeys(NAMES, np.float32))
     for i, part in enumerate(parts):

@@ -38,7 +38,6 @@ class FileSource(Source):
         self._weight = sample_weight
         self._given_columns = None if columns is None else tuple(columns)
         self._text_labels = text_labels
-        self._narrow: bool | None = None
 
     @classmethod
     def of(cls, source: Any, **roles: Any) -> FileSource:
@@ -71,12 +70,9 @@ class FileSource(Source):
         if not self.columns:
             raise DataError(f"{self._parts[0].name} has no columns but the targets and weights.")
         roles = [*self.columns, *self._targets, *([] if self._weight is None else [self._weight])]
-        self._narrow = True
         for part in self._parts:
             schema = part.schema()
             _refuse_missing(part.name, roles, schema.names)
-            # One file of float64 makes all float64, in whatever order they come.
-            self._narrow &= all(types.is_float32(schema.field(name).type) for name in self.columns)
             if self._given_columns is None:
                 _refuse_more(part.name, roles, schema.names, self._parts[0].name)
             for name in roles:
@@ -157,7 +153,7 @@ class FileSource(Source):
                 continue
             labels = [self._target_values(batch, name, part.name, start) for name in targets]
             yield Block(
-                _matrix(batch, inputs, self._narrow is not False),
+                _matrix(batch, inputs),
                 None if not labels else labels[0] if self._one_target else np.column_stack(labels),
                 None if weight is None else _numbers(batch.column(weight)),
                 part.name,
@@ -260,9 +256,9 @@ def _refuse_more(path: str, wanted: Sequence[str], names: Sequence[str], first: 
         )
 
 
-def _matrix(batch: Any, names: Sequence[str], narrow: bool) -> np.ndarray:
-    """Columns as one array: float32 if all are and it may be so, else float64; NaN where a value is missing."""
-    narrow = narrow and bool(names) and all(types.is_float32(batch.column(name).type) for name in names)
+def _matrix(batch: Any, names: Sequence[str]) -> np.ndarray:
+    """Columns as one array: float32 if all are, else float64; NaN where a value is missing."""
+    narrow = bool(names) and all(types.is_float32(batch.column(name).type) for name in names)
     X = np.empty((batch.num_rows, len(names)), dtype=np.float32 if narrow else np.float64)
     for j, name in enumerate(names):
         X[:, j] = _numbers(batch.column(name))
