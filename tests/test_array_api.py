@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from elsewhere import DEVICE, LIBRARY, on_device, to_numpy, xp
 from problems import random_problem
+from sklearn.pipeline import make_pipeline
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
 from ocrep.folds import FoldFactors, FoldPlan
 from ocrep.hidden_map import ACTIVATIONS
 from ocrep.leave_one_out import Rows, left_out_outputs
+from ocrep.persistence import ModelFileError, save_model
 from ocrep.routes import factor_rows
 
 
@@ -149,6 +151,30 @@ def test_single_precision_in_gives_single_precision_out():
     assert predicted.dtype == xp.float32
     np.testing.assert_allclose(to_numpy(predicted), PinvRegressor(15, random_state=0).fit(X, y).predict(X), rtol=1e-5)
     assert to_numpy(RandomLayer(3, random_state=0).fit_transform(on_device(X, xp.float32))).dtype == np.float32
+
+
+@pytest.mark.parametrize("precision", [xp.float32, xp.float64])
+@pytest.mark.parametrize("single", [False, True])
+def test_features_of_ones_own_may_have_another_precision_than_the_weights(precision, single):
+    X, y, _ = rows_of("one target")
+    X = X.astype(np.float32)
+    model = TikhonovRegressor().fit(on_device(X), on_device(y))
+    model = model.as_float32() if single else model
+    predicted, deviations = model.predict(on_device(X, precision), return_std=True)
+    assert predicted.dtype == deviations.dtype == precision
+    expected = TikhonovRegressor().fit(X.astype(float), y).predict(X.astype(float), return_std=True)
+    np.testing.assert_allclose(to_numpy(predicted), expected[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(to_numpy(deviations), expected[1], rtol=1e-5)
+
+
+def test_what_needs_the_host_says_so(tmp_path):
+    X, y, _ = rows_of("one target")
+    model = PinvRegressor(15, random_state=0).fit(on_device(X), on_device(y))
+    with pytest.raises(TypeError, match="predict_blocks reads rows on the host"):
+        model.predict_blocks(on_device(X))
+    for part in (model, make_pipeline(model)):
+        with pytest.raises(ModelFileError, match="holds NumPy arrays only"):
+            save_model(part, tmp_path / "model.skops")
 
 
 @pytest.mark.parametrize("intercept", [False, True])

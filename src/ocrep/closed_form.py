@@ -111,6 +111,11 @@ class ClosedForm(BaseEstimator, ABC):
             What `predict` gives, for each block as it comes.
         """
         check_is_fitted(self)
+        if not isinstance(self.coef_, np.ndarray):
+            raise TypeError(
+                "predict_blocks reads rows on the host, and this model was trained elsewhere: "
+                "call predict on one array at a time."
+            )
         return predicted_blocks(self, source)
 
     def with_gamma(self, gamma: str | float | rules.Rule) -> Self:
@@ -232,7 +237,10 @@ class ClosedForm(BaseEstimator, ABC):
 
             def fill(part: slice) -> None:
                 H = self._features(X[part, ...], workspace)
-                outputs[part, :] = xp.astype(H @ weights + self.intercept_, X.dtype, copy=False)
+                # Features of one's own may come in another precision than the weights have.
+                common = xp.result_type(H.dtype, weights.dtype)
+                product = xp.astype(H, common, copy=False) @ xp.astype(weights, common, copy=False)
+                outputs[part, :] = xp.astype(product + self.intercept_, X.dtype, copy=False)
 
             return fill
 

@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 from ocrep import literature, rules
 from ocrep.atomic import replacing
 from ocrep.calibration import Calibrator
+from ocrep.device_rows import lies_elsewhere
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.factor import Factor
 from ocrep.folds import FoldFactors, FoldPlan
@@ -173,6 +174,11 @@ def _refuse_unsaveable(model: Any) -> None:
     """Say before any work what would be lost or could not be read again."""
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"save_model writes scikit-learn estimators, and this is a {type(model).__name__}.")
+    if any(lies_elsewhere(getattr(part, "coef_", None)) for part in (model, *model.get_params(deep=True).values())):
+        raise ModelFileError(
+            "The model was trained on arrays of another library or device, and a model file holds NumPy arrays only: "
+            "fit it on NumPy arrays, or pickle it."
+        )
     for name, value in model.get_params(deep=True).items():
         if name.split("__")[-1] == "activation" and callable(value):
             raise ModelFileError(
