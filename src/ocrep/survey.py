@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ocrep.layer import Range, observed_range
+from ocrep.sources.base import shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +98,7 @@ class Survey:
 
     def _check_same_columns(self, other: Survey) -> None:
         if self.columns != other.columns:
-            raise ValueError(f"Some rows have the columns {_shown(self.columns)}, and others {_shown(other.columns)}.")
+            raise ValueError(f"Some rows have the columns {shown(self.columns)}, and others {shown(other.columns)}.")
         if self.n_inputs != other.n_inputs:
             raise ValueError(f"Some rows have {self.n_inputs} inputs, and others {other.n_inputs}.")
         if self.n_rows and other.n_rows and self.one_dimensional != other.one_dimensional:
@@ -119,9 +120,3 @@ def _is_text(labels: np.ndarray) -> bool:
 
 def _no_range(n_inputs: int) -> Range:
     return np.full(n_inputs, np.inf), np.full(n_inputs, -np.inf)
-
-
-def _shown(columns: tuple[str, ...] | None) -> str:
-    if columns is None:
-        return "without names"
-    return ", ".join(map(repr, columns[:8])) + (" and more" if len(columns) > 8 else "")

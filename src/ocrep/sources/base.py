@@ -78,6 +78,13 @@ def as_inputs(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
+def shown(columns: tuple[str, ...] | None) -> str:
+    """Names of columns in a sentence, but not hundreds of them."""
+    if columns is None:
+        return "without names"
+    return ", ".join(map(repr, columns[:8])) + (" and more" if len(columns) > 8 else "")
+
+
 def skipped(blocks: Iterator[Block], skip: int) -> Iterator[Block]:
     """Leave out the first `skip` rows, where there is no cheaper way than to read them."""
     for block in blocks:

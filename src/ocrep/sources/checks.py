@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ocrep.kernels import SMALLEST
-from ocrep.sources.base import Block
+from ocrep.sources.base import Block, shown
 
 Triple = tuple[Any, np.ndarray, "np.ndarray | None"]
 # Names and not types, since pandas need not be installed.
@@ -24,7 +24,7 @@ def check_inputs(
         raise ValueError(f"{block.part} has {block.X.shape[1]} columns, but {than} has {n_inputs}.")
     if block.columns != columns:
         raise ValueError(
-            f"{block.part} has the columns {_shown(block.columns)}, but {than} {_shown(columns)}: "
+            f"{block.part} has the columns {shown(block.columns)}, but {than} {shown(columns)}: "
             "give ocrep.scan columns=[…], and they are found by name."
         )
     values = block.X.data if sparse.issparse(block.X) else block.X
@@ -156,9 +156,3 @@ def _first(X: Any, bad: np.ndarray) -> tuple[int, int]:
         return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
     row, column = np.unravel_index(int(np.flatnonzero(bad.ravel())[0]), bad.shape)
     return int(row), int(column)
-
-
-def _shown(columns: tuple[str, ...] | None) -> str:
-    if columns is None:
-        return "without names"
-    return ", ".join(map(repr, columns[:8])) + (" and more" if len(columns) > 8 else "")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ocrep.sources.base import Block, Source, as_inputs, skipped
+from ocrep.sources.base import Block, Source, as_inputs, shown, skipped
 
 
 class IterableSource(Source):
@@ -142,5 +142,4 @@ def _names(X: Any) -> tuple[str, ...] | None:
 
 def _refuse_missing(name: str, names: tuple[str, ...]) -> None:
     if name not in names:
-        shown = ", ".join(map(repr, names[:8])) + (" and more" if len(names) > 8 else "")
-        raise ValueError(f"it has no column {name!r}; it has {shown}.")
+        raise ValueError(f"it has no column {name!r}; it has {shown(names)}.")
