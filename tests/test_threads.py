@@ -7,6 +7,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer
+from ocrep.blocks import BLOCK_ENTRIES
+from ocrep.gram import LANE_ENTRIES, WIDEST_LANE, lanes_for
 from ocrep.threads import CHUNK_ENTRIES, in_lanes, on_chunks, thread_count
 
 
@@ -143,3 +145,22 @@ def test_fits_agree_on_any_number_of_threads_and_are_had_again_to_the_last_bit(t
     np.testing.assert_array_equal(found[1][1], found[2][1])
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-6, atol=1e-6 * np.abs(found[0][1]).max())
+
+
+def test_lanes_and_what_they_hold_are_bounded_however_many_threads_there_are(threads):
+    block = np.zeros((6800, 300)), np.zeros((6800, 1))
+    for number, lanes in ((1, 1), (2, 2), (64, LANE_ENTRIES // (5 * BLOCK_ENTRIES))):
+        threads(number)
+        assert lanes_for([block])[1] == lanes
+    assert lanes_for([(np.zeros((8, WIDEST_LANE + 1)), np.zeros((8, 1)))])[1] == 1
+
+
+def test_lanes_share_the_threads_of_blas(threads):
+    def step(state, item):
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    threads(2)
+    assert in_lanes(step, iter(range(2)), 2) == [{1}, {1}]
+    assert in_lanes(step, iter(range(4)), 4) == [{1}] * 4
+    threads(4)
+    assert max(max(found) for found in in_lanes(step, iter(range(2)), 2)) in (1, 2)  # BLAS may have but one

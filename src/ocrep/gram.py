@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ocrep.blocks import BLOCK_ENTRIES
 from ocrep.factor import Factor
 from ocrep.kernels import (
     EPS,
@@ -32,6 +33,9 @@ REFINED_CONDITION = 1e12
 # ‖r‖ may be wrong by this much of ‖T‖, and rss = ‖T‖² − … is not read off a difference smaller than that.
 RESIDUAL_ERROR, RESIDUAL_LEFT = 1e-10, 1e-4
 
+# All lanes together hold at most this much, about 380 MB, and each so many copies of its block.
+LANE_ENTRIES = 48 * 2**20
+_COPIES = 5
 # Beyond this many columns a block keeps all threads of BLAS busy by itself.
 WIDEST_LANE = 1024
 
@@ -72,7 +76,9 @@ def lanes_for(blocks: Iterable[tuple[Any, ...]]) -> tuple[Iterator[tuple[Any, ..
 
 
 def _lanes(array: Array) -> int:
-    return thread_count() if isinstance(array, np.ndarray) and array.shape[1] <= WIDEST_LANE else 1
+    if not isinstance(array, np.ndarray) or array.shape[1] > WIDEST_LANE:
+        return 1
+    return max(1, min(thread_count(), LANE_ENTRIES // (_COPIES * max(BLOCK_ENTRIES, array.size))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

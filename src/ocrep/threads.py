@@ -43,7 +43,7 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
         _work_through(worker(size), chunks)
         return
     edges = [len(chunks) * i // threads for i in range(threads + 1)]
-    with _BLAS.one_thread_each(), ThreadPoolExecutor(threads) as pool:
+    with _BLAS.divided_among(threads), ThreadPoolExecutor(threads) as pool:
         shares = [chunks[start:stop] for start, stop in pairwise(edges)]
         for done in [pool.submit(_work_through, worker(size), share) for share in shares]:
             done.result()
@@ -52,7 +52,7 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
 def in_lanes(
     step: Callable[[State | None, Item], State], items: Iterable[Item], lanes: int, start: State | None = None
 ) -> list[State]:
-    """Fold every lanes-th item into one state, each lane on a thread of its own with one BLAS thread; in order.
+    """Fold every lanes-th item into one state, each lane on a thread of its own with its share of BLAS's; in order.
 
     The first lane begins with `start`, so that one lane is the plain fold. Which item goes where does not depend on
     timing, so that the result can be had again to the last bit. At most one item waits while each lane has another.
@@ -63,7 +63,7 @@ def in_lanes(
             states[0] = step(states[0], item)
     else:
         running: list[Future[State] | None] = [None] * lanes
-        with _BLAS.one_thread_each(), ThreadPoolExecutor(lanes) as pool:
+        with _BLAS.divided_among(lanes), ThreadPoolExecutor(lanes) as pool:
             for number, item in enumerate(items):
                 lane = number % lanes
                 before = running[lane]
@@ -80,17 +80,17 @@ def _work_through(work: Callable[[slice], None], chunks: list[slice]) -> None:
 
 
 class _Blas:
-    """BLAS told to use one thread per caller, as long as anybody works on chunks: more would fight for the cores."""
+    """BLAS told to use few threads per caller, as long as anybody works in several: more would fight for the cores."""
 
     def __init__(self) -> None:
         self._lock, self._users, self._limit = Lock(), 0, None
 
     @contextmanager
-    def one_thread_each(self) -> Iterator[None]:
+    def divided_among(self, callers: int) -> Iterator[None]:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit = _controller().limit(limits=max(1, thread_count() // callers), user_api="blas")
         try:
             yield
         finally:
