@@ -278,6 +278,14 @@ def _fail(block):
     raise AssertionError("nobody asked for the rows")
 
 
+def test_a_bad_partition_to_predict_is_named(rows, collections):
+    X, y = collections(rows, INPUTS, "y")
+    (bad,) = collections(rows.assign(a=rows["a"].where(rows.index != 520)), INPUTS)
+    predicted = network().fit(X, y).predict(bad)
+    with pytest.raises(ValueError, match="Partition 2: Input X contains NaN"):
+        predicted.compute()
+
+
 def test_unknown_heights_stay_unknown(rows):
     X, y = frames(rows, INPUTS, "label")
     model = network(PinvClassifier).fit(X, y)

@@ -161,10 +161,26 @@ def merge_agreements(*parts: Agreement | None) -> Agreement | None:
     return _merged(Agreement.merge, parts)
 
 
-def answer(block: Any, model: Any, like: np.ndarray, *, what: str) -> np.ndarray:
-    """What a fitted model says of one block, in the type of `like`; a block may have no rows."""
+def answer(
+    block: Any,
+    model: Any,
+    like: np.ndarray,
+    *,
+    what: str,
+    block_id: tuple[int, ...] | None = None,
+    partition_info: dict[str, Any] | None = None,
+) -> np.ndarray:
+    """What a fitted model says of one block, in the type of `like`; a block may have no rows.
+
+    Dask itself fills in where the block is: `block_id` for arrays, `partition_info` for dataframes.
+    """
     if block.shape[0] == 0:
         return like
+    with _naming(block_id[0] if block_id else partition_info["number"] if partition_info else 0):
+        return _answer(block, model, like, what)
+
+
+def _answer(block: Any, model: Any, like: np.ndarray, what: str) -> np.ndarray:
     values = model.predict(block, return_std=True)[1] if what == DEVIATIONS else getattr(model, what)(block)
     return values.astype(like.dtype, copy=False)
 
