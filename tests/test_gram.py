@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
 from ocrep.gram import PROVED_CONDITION, REFINED_CONDITION, RESIDUAL_LEFT, Gram
 from ocrep.routes import ALIKE_CONDITION, factor_rows
+from ocrep.semidefinite import root
 
 N, M, BLOCK = 3000, 24, 500
 
@@ -190,16 +191,27 @@ def test_a_target_that_needs_the_weakest_direction_has_its_residual_to_the_error
             assert abs(found[1].residual[0] ** 0.5 - exact) <= 1e-10 + 2.2e-16 * kappa
 
 
+@pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("kappa", [1e6, 1e8])
-def test_a_target_that_fits_keeps_its_residual_beside_one_that_does_not(kappa):
+def test_a_target_that_fits_keeps_its_residual_beside_one_that_does_not(kappa, order):
     H, noise = problem(kappa, signal=np.eye(M)[:, :3], n_targets=3)
     signal = H @ np.random.default_rng(1).standard_normal((M, 3))
-    T = np.hstack([noise, signal + 1e-9 * np.linalg.norm(signal) * noise[:, ::-1], 0.0 * noise, noise])
+    T = np.hstack([noise, signal + 1e-9 * np.linalg.norm(signal) * noise[:, ::-1], 0.0 * noise, noise])[:, ::order]
     blocks = Blocks(H, T)
     _, exact = factor_rows(blocks, intercept=False, route="qr")
     for _, spectrum in (factor_rows(blocks, intercept=False), Gram.of(blocks(), intercept=False).refined(blocks())):
         difference = np.abs(np.sqrt(spectrum.residual) - np.sqrt(exact.residual))
         assert (difference <= 1e-12 * np.linalg.norm(T, axis=0)).all()
+
+
+def test_the_root_of_targets_takes_the_certain_ones_first_and_leaves_rounding_out():
+    """A target whose rest is ten times its rounding, given first, must not distort the one beside it."""
+    noisy = 2.2e-15
+    G = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + noisy, 1.1 * noisy**0.5], [0.0, 1.1 * noisy**0.5, 1.0]])
+    R = root(G, 2)
+    np.testing.assert_allclose((R[1:, 2] ** 2).sum(), 1.0, rtol=1e-12)
+    assert np.abs(R.T @ R - G).max() <= 3e-15
+    assert not root(np.array([[1.0, 1.0], [1.0, 1.0 + 2.2e-16]]), 1)[1:].any()
 
 
 def test_a_single_block_is_factored_by_reflections_at_once():
