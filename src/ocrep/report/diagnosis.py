@@ -102,17 +102,9 @@ def diagnose(
     path = GammaPath.of(model, X, y, X_test, y_test)
     landings = [path.land(rule) for rule in _asked(estimator.gamma, rules)]
     landed = [landing for landing in landings if landing.gamma is not None]
-    gammas = _grid(path.spectrum, landed)
     spectrum = path.spectrum
-    curves = _Curves(
-        gammas=gammas,
-        train_error=path.training_errors(gammas),
-        cv_error=path.cv_errors(gammas),
-        test_error=path.test_errors(gammas),
-        condition=np.asarray(spectrum.condition(gammas)),
-        dof=np.asarray(spectrum.dof(gammas)),
-        norm=np.asarray(spectrum.norm(gammas)),
-    )
+    gammas = _grid(spectrum, landed)
+    curves = _Curves.along(path, gammas)
     best = int(np.nanargmin(curves.cv_error)) if np.isfinite(curves.cv_error).any() else 0
     noise = path.cv_noise(gammas, float(gammas[best]))
     lines = [curves.line(landing, noise) for landing in landed]
@@ -154,6 +146,20 @@ class _Curves:
     condition: np.ndarray
     dof: np.ndarray
     norm: np.ndarray
+
+    @classmethod
+    def along(cls, path: GammaPath, gammas: np.ndarray) -> _Curves:
+        """Compute them all."""
+        spectrum = path.spectrum
+        return cls(
+            gammas=gammas,
+            train_error=path.training_errors(gammas),
+            cv_error=path.cv_errors(gammas),
+            test_error=path.test_errors(gammas),
+            condition=np.asarray(spectrum.condition(gammas)),
+            dof=np.asarray(spectrum.dof(gammas)),
+            norm=np.asarray(spectrum.norm(gammas)),
+        )
 
     def line(self, landing: Landing, noise: np.ndarray) -> RuleLine:
         """Read one rule's line off the curves; its γ is in the grid, or nearest to it."""
