@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+import ocrep.threads
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer
 from ocrep.blocks import BLOCK_ENTRIES
 from ocrep.gram import LANE_ENTRIES, WIDEST_LANE, lanes_for
@@ -164,3 +165,30 @@ def test_lanes_share_the_threads_of_blas(threads):
     assert in_lanes(step, iter(range(4)), 4) == [{1}] * 4
     threads(4)
     assert max(max(found) for found in in_lanes(step, iter(range(2)), 2)) in (1, 2)  # BLAS may have but one
+
+
+def test_blas_is_limited_once_for_all_callers_and_let_free_by_the_last(monkeypatch):
+    told = []
+
+    class Limit:
+        def restore_original_limits(self):
+            told.append("free")
+
+    class Controller:
+        def limit(self, *, limits, user_api):
+            told.append((limits, user_api))
+            return Limit()
+
+    monkeypatch.setattr(ocrep.threads, "_controller", Controller)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "6")
+    blas = ocrep.threads._Blas()
+    first, second = blas.divided_among(3), blas.divided_among(2)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert told == [(2, "blas")]
+    second.__exit__(None, None, None)
+    assert told == [(2, "blas"), "free"]
+    with blas.divided_among(12):
+        assert told[2:] == [(1, "blas")]
+    assert told[3:] == ["free"]
