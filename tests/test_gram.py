@@ -306,6 +306,16 @@ def test_a_mean_far_from_the_first_rows_is_allowed_for():
     np.testing.assert_allclose(spectrum.sigma[-1], sigma[-1], rtol=1e-5)
 
 
+@pytest.mark.parametrize(("kappa", "passes"), [(200, 1), (350, 2)])
+def test_what_the_mean_adds_to_the_sums_counts_as_rounding(kappa, passes):
+    """κ about the mean is 2·10⁴ and 3·10⁴, both below the limit; the sums about the first block's mean are larger."""
+    H, T = problem(kappa, signal=harmless_signal())
+    blocks = Blocks(H + np.where(np.arange(N) < BLOCK, 0.0, 1.0)[:, None], T)
+    _, spectrum = factor_rows(blocks, intercept=True)
+    assert float(spectrum.condition()) < PROVED_CONDITION
+    assert blocks.passes == passes
+
+
 def rows(n=30_000, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(n, 6))
