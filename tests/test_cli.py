@@ -1,6 +1,5 @@
 """Every command of the real program on the bundled sets, as CSV and as Parquet."""
 
-import dataclasses
 import json
 import re
 import subprocess
@@ -11,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from program import ocrep, ocrep_many
+from tiny_study import TINY
 
 from ocrep import __version__, load_model, rules, study
 from ocrep.cli import _stop, exit_codes, options
 from ocrep.cli.printing import print_pairs
 from ocrep.cli.running import run
 from ocrep.datasets import info, load
-from ocrep.study.protocol import FIXED_SIZES, QUICK
 
 BUNDLED = [record for record in info() if record.bundled]
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "skops", "plotly"}
@@ -282,19 +281,7 @@ def test_the_set_that_is_not_bundled(tmp_path, monkeypatch, capsys):
 
 
 def test_study(tmp_path, monkeypatch, capsys):
-    tiny = dataclasses.replace(
-        QUICK,
-        name="tiny",
-        data_sets=("iris", "machine_cpu"),
-        reference_draws=2,
-        further_splits=1,
-        further_draws=1,
-        path_step=5,
-        path_largest=10,
-        fixed_sizes=tuple((name, (6, 9)) for name in FIXED_SIZES),
-        literature=(),
-    )
-    monkeypatch.setitem(study.PROTOCOLS, "quick", tiny)
+    monkeypatch.setitem(study.PROTOCOLS, "quick", TINY)
     assert run(["study", "quick", "--out", str(tmp_path), "--jobs", "1"]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'report.md'} holds the report.\n"
     (tmp_path / "report.md").unlink()

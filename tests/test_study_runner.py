@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from tiny_study import TINY
 
 from ocrep import PinvClassifier, PinvRegressor, study
 from ocrep.datasets import load
@@ -18,20 +19,7 @@ from ocrep.folds import FoldPlan
 from ocrep.literature import PrunedELMRegressor, RELMClassifier
 from ocrep.study import runner
 from ocrep.study.experiments import Cell, run_cell, split_of
-from ocrep.study.protocol import FIXED_SIZES, QUICK, rules_for
-
-TINY = dataclasses.replace(
-    QUICK,
-    name="tiny",
-    data_sets=("iris", "machine_cpu"),
-    reference_draws=2,
-    further_splits=1,
-    further_draws=1,
-    path_step=5,
-    path_largest=10,
-    fixed_sizes=tuple((name, (6, 9)) for name in FIXED_SIZES),
-    literature=(),
-)
+from ocrep.study.protocol import rules_for
 
 
 @pytest.fixture(scope="module")

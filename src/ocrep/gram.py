@@ -202,9 +202,7 @@ class Products:
         rows = Counting(blocks, intercept, None if start is None else start.counts)
 
         def add(sums: Sums | None, item: tuple[RowBlock, Array]) -> Sums:
-            # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
-            with np.errstate(invalid="ignore", over="ignore"):
-                return _add(sums, *item[0].parts(item[1], intercept))
+            return _add(sums, item, intercept)
 
         found = in_lanes(add, rows, lanes, None if start is None else start.sums)
         if rows.counts is None:
@@ -215,12 +213,10 @@ class Products:
     @classmethod
     def adding(cls, so_far: Products | None, block: tuple[Any, ...], *, intercept: bool) -> Products:
         """Add a block `(H, T, sample_weight)` to the sums so far, which are changed in place."""
-        rows = RowBlock.of(*block)
-        # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
-        with np.errstate(invalid="ignore", over="ignore"):
-            counts = (Factor.empty(rows, intercept) if so_far is None else so_far.counts).counting(rows)
-            sums = _add(None if so_far is None else so_far.sums, *rows.parts(counts.shift, intercept))
-        return cls(sums, counts)
+        rows = Counting([block], intercept, None if so_far is None else so_far.counts)
+        (item,) = rows
+        assert rows.counts is not None
+        return cls(_add(None if so_far is None else so_far.sums, item, intercept), rows.counts)
 
     def gram(self) -> Gram:
         """The matrix, now that all rows are in it."""
@@ -245,14 +241,18 @@ def _sum(one: Sums, other: Sums) -> Sums:
     return (one[0] + other[0], one[1] + other[1], one[2] + other[2])
 
 
-def _add(sums: Sums | None, H: Array, beside: Array) -> Sums:
-    """HᵀH, Hᵀ[1 | T] and [1 | T]ᵀ[1 | T], added to what is there in place."""
-    xp = array_namespace(H)
-    products = tuple(xp.matmul(xp.matrix_transpose(a), b) for a, b in ((H, H), (H, beside), (beside, beside)))
-    if sums is None:
-        return products
-    for total, product in zip(sums, products, strict=True):
-        total += product
+def _add(sums: Sums | None, item: tuple[RowBlock, Array], intercept: bool) -> Sums:
+    """HᵀH, Hᵀ[1 | T] and [1 | T]ᵀ[1 | T] of rows about a shift, added to what is there in place."""
+    rows, shift = item
+    xp = array_namespace(shift)
+    # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
+    with np.errstate(invalid="ignore", over="ignore"):
+        H, beside = rows.parts(shift, intercept)
+        products = tuple(xp.matmul(xp.matrix_transpose(a), b) for a, b in ((H, H), (H, beside), (beside, beside)))
+        if sums is None:
+            return products
+        for total, product in zip(sums, products, strict=True):
+            total += product
     return sums
 
 
