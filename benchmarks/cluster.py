@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 
 import ocrep
 from ocrep import PinvRegressor
-from ocrep.hidden_map import ACTIVATIONS
+from ocrep._features.hidden_map import ACTIVATIONS
 
 N_INPUTS = 10
 RANGE = (0.0, 1.0)
@@ -72,7 +72,7 @@ def fit(client: Client, n_rows: int, n_hidden: int, route: str) -> Timing:
         X = da.random.default_rng(0).uniform(*RANGE, size=(n_rows, N_INPUTS), chunks=(PARTITION, N_INPUTS))
         y = da.sin(4 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * X[:, 3]
         # Wide weights keep κ(H) below 5·10⁴, so that the Gram matrix proves itself and each partition is mapped once.
-        model = PinvRegressor(n_hidden, scale=RANGE, weight_scale=4.0, factor=route, random_state=0)
+        model = PinvRegressor(n_hidden, input_scaling=RANGE, weight_scale=4.0, solver=route, random_state=0)
         worked, start = sum(client.run(time.process_time).values()), time.perf_counter()
         model.fit(X, y)
         wall = time.perf_counter() - start

@@ -51,10 +51,10 @@ def main() -> None:
     grid = rules.KFold(grid=GAMMAS, floor=0.0)
 
     def network(gamma: object = "ocrep", **options: object) -> PinvRegressor:
-        return PinvRegressor(N_HIDDEN, gamma=gamma, factor="qr", random_state=0, **options)
+        return PinvRegressor(N_HIDDEN, gamma=gamma, solver="qr", random_state=0, **options)
 
     def all_rules() -> None:
-        choose_by_all_rules(network("none", keep_folds=True).fit(X, y), X, y)
+        choose_by_all_rules(network("none", store_folds=True).fit(X, y), X, y)
 
     fit = seconds(lambda: network().fit(X, y), 9)
     kfold = seconds(lambda: network(grid).fit(X, y), 9)

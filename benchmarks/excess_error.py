@@ -52,7 +52,7 @@ def main() -> None:
         for n_hidden in sizes:
             for seed in range(N_SPLITS):
                 X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=0.3, random_state=seed)
-                model = estimator(n_hidden, gamma="none", keep_folds=True, random_state=seed).fit(X, y)
+                model = estimator(n_hidden, gamma="none", store_folds=True, random_state=seed).fit(X, y)
                 gammas = model.spectrum_.largest**2 * IN_HINDSIGHT
                 best = min(error(model.with_gamma(float(g)), X_test, y_test) for g in gammas)
                 for label, rule in RULES.items():

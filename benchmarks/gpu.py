@@ -17,7 +17,7 @@ import torch
 
 import ocrep
 from ocrep import PinvRegressor
-from ocrep.layer import WEIGHTS
+from ocrep._features.random_layer import WEIGHTS
 
 N_ROWS, N_INPUTS, N_HIDDEN = 1_000_000, 20, 4096
 
@@ -66,7 +66,13 @@ def main() -> None:
 
     def network(weights: str, **more: object) -> PinvRegressor:
         return PinvRegressor(
-            N_HIDDEN, activation="tanh", weights=weights, weight_scale=1.0, scale=(-1.0, 1.0), random_state=0, **more
+            N_HIDDEN,
+            activation="tanh",
+            weight_init=weights,
+            weight_scale=1.0,
+            input_scaling=(-1.0, 1.0),
+            random_state=0,
+            **more,
         )
 
     cases = {name: network(name).fit(X, y) for name in ("uniform", "twins")}
@@ -91,7 +97,7 @@ def compare_routes(X: torch.Tensor, y: torch.Tensor, network: Callable[..., Pinv
     """γ of the fast routes against reflections, on fewer rows."""
     X, y = X[:100_000], y[:100_000]
     for name in ("uniform", "twins"):
-        auto, qr = (network(name, factor=route).fit(X, y) for route in ("auto", "qr"))
+        auto, qr = (network(name, solver=route).fit(X, y) for route in ("auto", "qr"))
         sigma = [model.singular_values_[-1].item() for model in (auto, qr)]
         print(
             f"100,000 rows, weights {name}, κ = {qr.condition_number_:.1e}: γ differs from that of reflections by "

@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 import ocrep
 from ocrep import PinvClassifier, PinvRegressor
+from ocrep.analysis.significance import corrected_paired_t_test
 from ocrep.datasets import info, load
-from ocrep.significance import corrected_paired_t_test
 
 Factory = Callable[[str, int, int], Any]  # (task, n_hidden, seed) -> estimator
 Key = tuple[str, int, int, str]  # data set, split, layer, method

@@ -17,7 +17,7 @@ from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
 
 from ocrep import PinvRegressor, scan
-from ocrep.layer import WEIGHTS
+from ocrep._features.random_layer import WEIGHTS
 
 ALPHAS = np.logspace(-8, 4, 50)
 
@@ -64,7 +64,7 @@ def over_the_floor() -> None:
     X, y = rows(50_000, 10)
 
     def network(weights: str = "uniform") -> PinvRegressor:
-        return PinvRegressor(500, weights=weights, scale=(-1.0, 1.0), random_state=0)
+        return PinvRegressor(500, weight_init=weights, input_scaling=(-1.0, 1.0), random_state=0)
 
     def stream() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for start in range(0, len(X), 5000):
@@ -197,7 +197,7 @@ def prediction() -> None:
     import onnxruntime
 
     X, y = rows(200_000, 10)
-    model = PinvRegressor(500, scale=(-1.0, 1.0), random_state=0).fit(X[:20_000], y[:20_000])
+    model = PinvRegressor(500, input_scaling=(-1.0, 1.0), random_state=0).fit(X[:20_000], y[:20_000])
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = len(os.sched_getaffinity(0))
     for dtype, ours, goal in ((np.float64, model, "≥ 1.8"), (np.float32, model.as_float32(), "≥ 1")):

@@ -15,7 +15,7 @@ MODEL = PinvRegressor(200, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"factor": "qr"}, {"gamma": "kfold"}, {"gamma": "loo"}, {"fit_intercept": True}]
+    "options", [{}, {"solver": "qr"}, {"gamma": "kfold"}, {"gamma": "loo"}, {"fit_intercept": True}]
 )
 def test_fit(benchmark, options):
     benchmark(PinvRegressor(200, random_state=0, **options).fit, X, y)

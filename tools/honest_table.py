@@ -34,7 +34,7 @@ def errors(name: str, n_hidden: int) -> np.ndarray:
     table = []
     for seed in range(N_SPLITS):
         X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=0.3, random_state=seed)
-        model = estimator(n_hidden, keep_folds=True, random_state=seed).fit(X, y)
+        model = estimator(n_hidden, store_folds=True, random_state=seed).fit(X, y)
         predicted = [model.with_gamma(rule).predict(X_test) for rule in RULES]
         if data.task == "regression":
             table.append([np.sqrt(np.mean((p - y_test) ** 2)) for p in predicted])

@@ -7,9 +7,9 @@ from ocrep import rules
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "rules.md"
 GROUPS = {
-    "analytic": "Without a search",
+    "spectral": "Without a search",
     "cross_validation": "Exact cross-validation",
-    "prediction": "Estimates of the prediction error",
+    "criteria": "Estimates of the prediction error",
     "inverse_problems": "Inverse problems",
     "ridge": "Ridge regression",
     "muniz": "The Muniz family",
@@ -18,7 +18,7 @@ HEAD = """# Rules for γ
 
 `gamma=` takes any of these names, a rule object such as `rules.KFold(n_folds=5)`, or a number ≥ 0. All of them read
 one factorisation; `compare_rules(X, y)` tries them all. *Needs* says what a rule reads: the spectrum alone, one
-factor per fold (`keep_folds=True` keeps them for `with_gamma`), or the rows once more (only in `fit`). *Degree* d: γ
+factor per fold (`store_folds=True` keeps them for `with_gamma`), or the rows once more (only in `fit`). *Degree* d: γ
 goes with c^d when H is scaled by c. Every rule but `none` takes `floor="precision"` (γ ≥ √ε·σ₁²), a number relative to
 σ₁², or 0.0, which is right for data known to more than eight digits.
 

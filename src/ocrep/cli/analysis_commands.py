@@ -16,7 +16,7 @@ from ocrep.cli.printing import print_json, print_lines, print_pairs, print_table
 from ocrep.cli.wording import about_problem
 
 if TYPE_CHECKING:
-    from ocrep.table_model import Comparison, Problem
+    from ocrep.tables import Comparison, Problem
 
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Worker processes.")]
 StudyFolder = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where results are kept and resumed.")]
@@ -38,10 +38,10 @@ def diagnose(
     """Look at the conditioning of a problem under every γ; --report writes an interactive page."""
     chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
     options.share_of(test)
+    from ocrep._files import check_output, writing
     from ocrep.report import diagnose as look_at
     from ocrep.report import write_report
-    from ocrep.table_model import Settings, network, prepare, read_problem, refusing
-    from ocrep.tables import check_output, writing
+    from ocrep.tables import Settings, network, prepare, read_problem, refusing
 
     if report is not None:
         check_output(report, source=data)
@@ -82,7 +82,7 @@ def compare(
 ) -> None:
     """Compare all rules for γ, and the literature's methods, and mark what really differs from OCReP."""
     options.share_of(test)
-    from ocrep.table_model import compare_methods, read_problem
+    from ocrep.tables import compare_methods, read_problem
 
     with progress_bar() as progress:
         problem = read_problem(
@@ -146,7 +146,7 @@ def datasets(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if export is not None:
-        from ocrep.table_model import export_data_set
+        from ocrep.tables import export_data_set
 
         wanted = [record.name for record in chosen if names or record.bundled]
         with progress_bar():
@@ -193,7 +193,7 @@ def study_report(
 ) -> None:
     """Write the report and the figures of a folder again."""
     from ocrep import study
-    from ocrep.tables import DataError, writing
+    from ocrep._files import DataError, writing
 
     try:
         study.about(folder)
@@ -206,7 +206,7 @@ def study_report(
 
 def _study(protocol: str, out: Path, jobs: int, as_json: bool) -> None:
     from ocrep import study
-    from ocrep.tables import OutputError, writing
+    from ocrep._files import OutputError, writing
 
     with writing(out):
         try:

@@ -13,7 +13,7 @@ from ocrep.cli.printing import print_json, print_lines, print_pairs, progress_ba
 from ocrep.cli.wording import about_problem, counted, score_pairs
 
 if TYPE_CHECKING:
-    from ocrep.table_model import Problem, Trained
+    from ocrep.tables import Problem, Trained
 
 
 def fit(
@@ -42,9 +42,9 @@ def fit(
     """Train a network on a file of rows, say how good it is on held-out rows, and save it."""
     chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
     options.share_of(test, zero=True)
-    from ocrep.persistence import save_model
-    from ocrep.table_model import Settings, UsageError, read_problem, train
-    from ocrep.tables import check_output, writing
+    from ocrep._files import check_output, writing
+    from ocrep.serialization.model_files import save_model
+    from ocrep.tables import Settings, UsageError, read_problem, train
 
     check_output(out, source=data)
     with progress_bar() as progress:
@@ -127,8 +127,8 @@ def predict(
     """Predict the rows of a file; any number of them, in constant memory."""
     if as_json and out == "-":
         raise typer.BadParameter("the result goes to standard output already: give --out a file.", param_hint="--json")
-    from ocrep.table_model import predict_file
-    from ocrep.tables import check_output
+    from ocrep._files import check_output
+    from ocrep.tables import predict_file
 
     check_output(out, source=data, table=True)
     fitted = _load(model)
@@ -146,10 +146,10 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     """Say what a model file holds."""
     from dataclasses import asdict
 
-    from ocrep.table_model import describe
+    from ocrep.tables import describe
 
     fitted = _load(model)
-    from ocrep.persistence import model_info
+    from ocrep.serialization.model_files import model_info
 
     info, about = model_info(model), describe(fitted)
     network = fitted[-1] if hasattr(fitted, "steps") else fitted
@@ -187,12 +187,12 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a model as an ONNX graph, which runs without Python."""
-    from ocrep.tables import check_output, writing
+    from ocrep._files import check_output, writing
 
     check_output(out, source=model)
     fitted = _load(model)
     from ocrep.onnx import save_onnx
-    from ocrep.table_model import example_rows
+    from ocrep.tables import example_rows
 
     dtype = "float64" if double else "float32"
     with writing(out):
@@ -204,7 +204,7 @@ def export(
 
 
 def _load(path: Path) -> Any:
-    from ocrep.persistence import ModelFileError, load_model
+    from ocrep.serialization.model_files import ModelFileError, load_model
 
     try:
         return load_model(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ocrep.table_model import Problem
+    from ocrep.tables import Problem
 
 
 def counted(number: int, thing: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ocrep.choices import pick
+from ocrep._choices import pick
 
 UCI = "CC BY 4.0"
 AT_UCI = "UCI Machine Learning Repository"

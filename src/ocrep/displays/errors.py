@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
-from ocrep.compare import hidden_size_path
+from ocrep.analysis.compare import hidden_size_path
+from ocrep.analysis.gamma_path import GammaPath, Landing, gamma_grid
 from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, VERMILION, Display
-from ocrep.gamma_path import GammaPath, Landing, gamma_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,7 +166,7 @@ class HiddenSizeDisplay(Display):
             raise ValueError(
                 f"{type(model).__name__} has no hidden units to count: use PinvRegressor or PinvClassifier."
             )
-        for own in ("keep_folds", "calibrate"):
+        for own in ("store_folds", "calibrate"):
             options.pop(own, None)
         n_hidden, gamma = options.pop("n_hidden"), options.pop("gamma")
         task = "classification" if is_classifier(model) else "regression"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ocrep._linalg.spectrum import Spectrum, rank_tolerance
+from ocrep.analysis.gamma_path import gamma_grid
 from ocrep.displays.base import BLUE, GREEN, GREY, VERMILION, Display
-from ocrep.gamma_path import gamma_grid
 from ocrep.rules import OCReP
-from ocrep.spectrum import Spectrum, rank_tolerance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

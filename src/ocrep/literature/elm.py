@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.kernels import Array
-from ocrep.layer import check_size
+from ocrep._features.random_layer import check_size
+from ocrep._linalg.arrays import Array
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
 from ocrep.literature.network import NetworkBased, NetworkClassifier, NetworkRegressor
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
@@ -23,7 +23,7 @@ class _ELM(NetworkBased):
     regularized: bool
     n_folds: int
     activation: str | Callable[[Array], Array]
-    scale: Any
+    input_scaling: Any
     _network_class: ClassVar[type[PinvRegressor] | type[PinvClassifier]]
     _scoring: ClassVar[Any] = "squared"
 
@@ -43,7 +43,7 @@ class _ELM(NetworkBased):
             check_size("n_hidden", self.n_hidden),
             gamma=self._rule(),
             activation=self.activation,
-            scale=self.scale,
+            input_scaling=self.input_scaling,
             random_state=seed,
         )
         network.fit(X, y)
@@ -87,7 +87,7 @@ class ELMRegressor(_ELM, NetworkRegressor):
         regularized: bool = True,
         n_folds: int = 3,
         activation: str | Callable[[Array], Array] = "sigmoid",
-        scale: Any = "minmax",
+        input_scaling: Any = "minmax",
         random_state: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
@@ -95,7 +95,7 @@ class ELMRegressor(_ELM, NetworkRegressor):
         self.regularized = regularized
         self.n_folds = n_folds
         self.activation = activation
-        self.scale = scale
+        self.input_scaling = input_scaling
         self.random_state = random_state
 
 
@@ -127,7 +127,7 @@ class ELMClassifier(_ELM, NetworkClassifier):
         regularized: bool = True,
         n_folds: int = 3,
         activation: str | Callable[[Array], Array] = "sigmoid",
-        scale: Any = "minmax",
+        input_scaling: Any = "minmax",
         random_state: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
@@ -135,5 +135,5 @@ class ELMClassifier(_ELM, NetworkClassifier):
         self.regularized = regularized
         self.n_folds = n_folds
         self.activation = activation
-        self.scale = scale
+        self.input_scaling = input_scaling
         self.random_state = random_state

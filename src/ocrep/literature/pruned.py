@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path, lars_path
 
-from ocrep.choices import pick
-from ocrep.factor import Factor
-from ocrep.layer import RandomLayer
+from ocrep._choices import pick
+from ocrep._features.random_layer import RandomLayer
+from ocrep._linalg.factor import Factor
 from ocrep.literature.network import fixed_seed
 from ocrep.literature.units import SelectedUnits
-from ocrep.rules.prediction import mean_log
+from ocrep.rules.criteria import mean_log
 
 N_PENALTIES = 100
 # The path ends at this share of the penalty that removes everything.
@@ -64,19 +64,21 @@ class PrunedELMRegressor(SelectedUnits):
         *,
         penalty: str = "lasso",
         activation: Any = "sigmoid",
-        scale: Any = "minmax",
+        input_scaling: Any = "minmax",
         random_state: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.penalty = penalty
         self.activation = activation
-        self.scale = scale
+        self.input_scaling = input_scaling
         self.random_state = random_state
 
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         path = pick("penalty", self.penalty, PATHS)
         seed = fixed_seed(self.random_state)
-        layer = RandomLayer(self.n_hidden, activation=self.activation, scale=self.scale, random_state=seed).fit(X)
+        layer = RandomLayer(
+            self.n_hidden, activation=self.activation, input_scaling=self.input_scaling, random_state=seed
+        ).fit(X)
         factor = Factor.of(layer.map_(X), T, intercept=True)
         self.penalties_, weights, dof = path(factor)
         means = factor.means()

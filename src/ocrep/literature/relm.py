@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.hidden_size import at_size
-from ocrep.layer import check_size
+from ocrep._features.random_layer import check_size
+from ocrep._training.hidden_size import at_size
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
 from ocrep.literature.network import NetworkBased, NetworkClassifier, NetworkRegressor
 from ocrep.rules import KFold, Unregularized
 from ocrep.rules.search import check_grid
@@ -29,7 +29,7 @@ class _RELM(NetworkBased):
     step: int
     grid: str | Sequence[float]
     n_folds: int
-    scale: Any
+    input_scaling: Any
     _network_class: ClassVar[type[PinvRegressor] | type[PinvClassifier]]
 
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
@@ -52,14 +52,16 @@ class _RELM(NetworkBased):
             sizes = [*range(step, check_size("max_hidden", self.max_hidden) + 1, step)] or [self.max_hidden]
         else:
             sizes = [check_size("n_hidden", self.n_hidden)]
-        whole = self._network(sizes[-1], Unregularized(), seed, keep_folds=rule.folds)
+        whole = self._network(sizes[-1], Unregularized(), seed, store_folds=rule.folds)
         whole.fit(X, y)
         tried = [at_size(whole.factor_, whole.folds_, rule, size) for size in sizes]
         best = min(tried, key=lambda size: (size.cv_error, size.n_hidden))
         return best.n_hidden, best.gamma
 
     def _network(self, n_hidden: int, gamma: Any, seed: int, **options: Any) -> PinvRegressor | PinvClassifier:
-        return self._network_class(n_hidden, gamma=gamma, scale=self.scale, random_state=seed, **options)
+        return self._network_class(
+            n_hidden, gamma=gamma, input_scaling=self.input_scaling, random_state=seed, **options
+        )
 
 
 def robust_weights(residuals: np.ndarray) -> np.ndarray:
@@ -121,7 +123,7 @@ class RELMRegressor(_RELM, NetworkRegressor):
         step: int = 5,
         grid: str | Sequence[float] = "relm",
         n_folds: int = 3,
-        scale: Any = "minmax",
+        input_scaling: Any = "minmax",
         random_state: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
@@ -130,7 +132,7 @@ class RELMRegressor(_RELM, NetworkRegressor):
         self.step = step
         self.grid = grid
         self.n_folds = n_folds
-        self.scale = scale
+        self.input_scaling = input_scaling
         self.random_state = random_state
 
 
@@ -159,7 +161,7 @@ class RELMClassifier(_RELM, NetworkClassifier):
         step: int = 5,
         grid: str | Sequence[float] = "relm",
         n_folds: int = 3,
-        scale: Any = "minmax",
+        input_scaling: Any = "minmax",
         random_state: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
@@ -168,5 +170,5 @@ class RELMClassifier(_RELM, NetworkClassifier):
         self.step = step
         self.grid = grid
         self.n_folds = n_folds
-        self.scale = scale
+        self.input_scaling = input_scaling
         self.random_state = random_state

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, lasso_path
 
-from ocrep.factor import Factor
-from ocrep.layer import RandomLayer, check_size
-from ocrep.leave_one_out import Rows, press
+from ocrep._features.random_layer import RandomLayer, check_size
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.leave_one_out import Rows, press
+from ocrep._linalg.spectrum import Spectrum
 from ocrep.literature.network import fixed_seed
 from ocrep.literature.units import MixedMap, SelectedUnits
 from ocrep.rules import LOO
-from ocrep.spectrum import Spectrum
 
 
 class _RankedUnits(SelectedUnits):
@@ -23,7 +23,7 @@ class _RankedUnits(SelectedUnits):
 
     n_hidden: int
     n_steps: int | None
-    scale: Any
+    input_scaling: Any
     random_state: Any
     _tikhonov: ClassVar[bool]
 
@@ -52,7 +52,7 @@ class _RankedUnits(SelectedUnits):
         rng = np.random.RandomState(fixed_seed(self.random_state))
         counts = {"sigmoid": n_hidden - n_hidden // 2, "gaussian": n_hidden // 2}
         maps = [
-            RandomLayer(max(count, 1), activation=kind, scale=self.scale, random_state=rng)
+            RandomLayer(max(count, 1), activation=kind, input_scaling=self.input_scaling, random_state=rng)
             .fit(X)
             .map_.take(slice(count))
             for kind, count in counts.items()
@@ -152,11 +152,16 @@ class TROPELMRegressor(_RankedUnits):
     _tikhonov: ClassVar[bool] = True
 
     def __init__(
-        self, n_hidden: int = 100, *, n_steps: int | None = None, scale: Any = "minmax", random_state: Any = None
+        self,
+        n_hidden: int = 100,
+        *,
+        n_steps: int | None = None,
+        input_scaling: Any = "minmax",
+        random_state: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.n_steps = n_steps
-        self.scale = scale
+        self.input_scaling = input_scaling
         self.random_state = random_state
 
 

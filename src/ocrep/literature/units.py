@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ocrep.hidden_map import HiddenMap
+from ocrep._features.hidden_map import HiddenMap
+from ocrep._transaction import unchanged_on_error
 from ocrep.literature.network import refuse_labels
-from ocrep.transaction import unchanged_on_error
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ocrep import literature
-from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
-from ocrep.layer import RandomLayer
+from ocrep._features.random_layer import RandomLayer
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.onnx.graph import Graph, label, outputs, probabilities
 from ocrep.onnx.network import network_of
 

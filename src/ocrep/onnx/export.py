@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.utils.validation import check_is_fitted
 
-from ocrep.atomic import replacing
-from ocrep.choices import pick
+from ocrep._choices import pick
+from ocrep._files.atomic import replacing
 from ocrep.onnx.converters import ESTIMATORS, parser, register, require_skl2onnx
 from ocrep.onnx.imputer import convert_imputer, set_imputer_shape
 from ocrep.onnx.inputs import Input, inputs_of

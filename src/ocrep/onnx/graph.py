@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ocrep.hidden_map import ACTIVATIONS, Activation, HiddenMap
+from ocrep._features.hidden_map import ACTIVATIONS, Activation, HiddenMap
 from ocrep.literature.units import MixedMap
 from ocrep.onnx.network import Network, OnnxExportError
 

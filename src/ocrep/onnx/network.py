@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ocrep.features import HiddenUnits, OwnFeatures
-from ocrep.hidden_map import HiddenMap
-from ocrep.layer import RandomLayer
+from ocrep._features.hidden_map import HiddenMap
+from ocrep._features.random_layer import RandomLayer
+from ocrep.estimators.features import HiddenUnits, OwnFeatures
 from ocrep.literature.network import NetworkBased
 from ocrep.literature.units import MixedMap, SelectedUnits
 

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.base import clone
 
 from ocrep import rules as all_rules
+from ocrep._linalg.spectrum import Spectrum
+from ocrep.analysis.gamma_path import GammaPath, Landing, gamma_grid
 from ocrep.displays.spectral import levels
-from ocrep.gamma_path import GammaPath, Landing, gamma_grid
 from ocrep.report.verdict import Facts, RuleLine, Verdict, judge
-from ocrep.spectrum import Spectrum
 
 DEFAULT_TITLE = "Conditioning and regularization"
 
@@ -188,7 +188,7 @@ class _Curves:
 def _fitted(estimator: Any, X: Any, y: Any) -> Any:
     """The estimator fitted with folds; without calibration, which no number here reads."""
     model = clone(estimator)
-    model.set_params(keep_folds=all_rules.resolve(model.gamma).folds or model.keep_folds or True)
+    model.set_params(store_folds=all_rules.resolve(model.gamma).folds or model.store_folds or True)
     if "calibrate" in model.get_params(deep=False):
         model.set_params(calibrate=None)
     return model.fit(X, y)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from ocrep.atomic import replacing
+from ocrep._files.atomic import replacing
 from ocrep.report.diagnosis import Diagnosis, finite
 from ocrep.report.verdict import RuleLine
 from ocrep.report.wording import percent, readable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numbers import Real
 
-from ocrep.choices import pick
-from ocrep.rules.analytic import Fixed, OCReP, Unregularized
+from ocrep._choices import pick
 from ocrep.rules.base import Choice, Curve, NotApplicable, Rule
+from ocrep.rules.criteria import AIC, BIC, GCV, AICc, Mallows, MarginalLikelihood
 from ocrep.rules.cross_validation import LOO, KFold, OCRePCV
 from ocrep.rules.inverse_problems import Discrepancy, LCurve, QuasiOptimality
 from ocrep.rules.muniz import (
@@ -21,7 +21,6 @@ from ocrep.rules.muniz import (
     MunizShukurMaxInverse,
     MunizShukurMedianInverse,
 )
-from ocrep.rules.prediction import AIC, BIC, GCV, AICc, Mallows, MarginalLikelihood
 from ocrep.rules.ridge import (
     Dorugade,
     DorugadeKashid,
@@ -38,6 +37,7 @@ from ocrep.rules.ridge import (
     Thisted,
 )
 from ocrep.rules.search import GRIDS
+from ocrep.rules.spectral import Fixed, OCReP, Unregularized
 
 _RULES: tuple[type[Rule], ...] = (
     *(OCReP, OCRePCV, Unregularized),

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Literal, TypeAlias
 
-from ocrep.folds import FoldFactors, FoldPlan
-from ocrep.kernels import EPS, SMALLEST, Array, array_namespace
-from ocrep.leave_one_out import Rows
-from ocrep.spectrum import Spectrum
+from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.leave_one_out import Rows
+from ocrep._linalg.spectrum import Spectrum
 
 Edge: TypeAlias = Literal["low", "high"]
 
@@ -82,12 +82,12 @@ class Rule(ABC):
         if folds is None:
             raise NotApplicable(
                 f"The rule {self.name!r} needs one factor per fold, and they were not kept: "
-                "fit with keep_folds=True, or use a rule that needs no folds, such as 'gcv'."
+                "fit with store_folds=True, or use a rule that needs no folds, such as 'gcv'."
             )
         if folds.plan != self.folds:
             raise NotApplicable(
                 f"The rule {self.name!r} asks for {self.folds}, but {folds.plan} was kept: "
-                "fit with keep_folds set to the rule's plan."
+                "fit with store_folds set to the rule's plan."
             )
         check_usable(folds)
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ocrep.blocks import slices_of
-from ocrep.folds import FoldFactors, FoldPlan
-from ocrep.kernels import Array, array_namespace, as_float64, device_of, take_rows
-from ocrep.leave_one_out import Rows, press
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, take_rows
+from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.leave_one_out import Rows, press
 from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, NotApplicable
 from ocrep.rules.search import check_grid, minimise, refine_by_parabola, searched_range
 

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from scipy.optimize import brentq
 
-from ocrep.kernels import Array, array_namespace
+from ocrep._linalg.arrays import Array, array_namespace
+from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
-from ocrep.rules.prediction import CriterionRule
+from ocrep.rules.criteria import CriterionRule
 from ocrep.rules.search import minimise, searched_range
-from ocrep.spectrum import Spectrum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ocrep.kernels import Array, array_namespace
+from ocrep._linalg.arrays import Array, array_namespace
 from ocrep.rules.ridge import Canonical, RidgeRule, geometric_mean, largest, median
 
 

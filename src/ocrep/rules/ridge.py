@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from scipy.optimize import brentq
 
-from ocrep.kernels import Array, array_namespace
+from ocrep._linalg.arrays import Array, array_namespace
+from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
 from ocrep.rules.search import searched_range
 from ocrep.rules.variance import noise_variance
-from ocrep.spectrum import Spectrum
 
 MANY_TARGETS = "'ocrep', 'gcv', 'loo', 'kfold', 'ocrep_cv', 'evidence' or 'lcurve'"
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ocrep.choices import pick
-from ocrep.kernels import EPS, Array, array_namespace, device_of
+from ocrep._choices import pick
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
+from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Curve, Edge, FlooredRule
-from ocrep.spectrum import Spectrum
 
 POINTS_PER_DECADE = 8
 # Beyond 1000·σ₁² every weight is within 0.1 % of nothing: no criterion has more to say there.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import NotApplicable
-from ocrep.spectrum import Spectrum
 
 
 def noise_variance(spectrum: Spectrum, target: int = 0, *, besides: int = 1) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ocrep.significance import ROUNDING, corrected_paired_t_test
+from ocrep.analysis.significance import ROUNDING, corrected_paired_t_test
 from ocrep.study.protocol import ELM_SIZE, REFERENCE_SPLIT, TEST_SHARE
 from ocrep.study.published import SIZE_CHOSEN, Cell, Rivalry, cells, misprint, rivalries, winner
 

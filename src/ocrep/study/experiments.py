@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from ocrep import literature
-from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.leave_one_out import Rows
+from ocrep._linalg.leave_one_out import Rows
+from ocrep._linalg.spectrum import Spectrum
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
 from ocrep.rules import GRIDS, NotApplicable
 from ocrep.rules.cross_validation import same_class
-from ocrep.spectrum import Spectrum
 from ocrep.study.protocol import (
     ELM_SIZE,
     PAPER_GRID,
@@ -67,7 +67,7 @@ class Network:
         """Draw the layer and factor the training part of the split."""
         X, X_test, y, y_test = split_of(data, cell.split)
         kind = PinvRegressor if data.task == "regression" else PinvClassifier
-        model = kind(n_hidden, gamma="none", keep_folds=True, random_state=cell.seed).fit(X, y)
+        model = kind(n_hidden, gamma="none", store_folds=True, random_state=cell.seed).fit(X, y)
         return cls(model, data.task, _held(model.rows(X, y)), _held(model.rows(X_test, y_test)), len(X))
 
     def size(self, n_hidden: int) -> Sized:

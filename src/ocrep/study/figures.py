@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ocrep.factor import Factor
-from ocrep.spectrum import Spectrum
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.spectrum import Spectrum
 from ocrep.study.protocol import FULL, REFERENCE_SPLIT, REGRESSION
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import ocrep
-from ocrep.choices import pick
+from ocrep._choices import pick
 from ocrep.datasets import load
 from ocrep.study.experiments import Cell, Record, run_cell
 from ocrep.study.protocol import PEAK_SETS, PROTOCOLS, REFERENCE_SPLIT, Protocol

@@ -1,23 +1,32 @@
-"""Files of rows as pandas frames: read whole, read in blocks, written in blocks (needs pandas and pyarrow)."""
+"""From a file of rows to a model and back: task, preprocessing, training, prediction, comparison (needs pandas)."""
 
-from ocrep.tables.formats import DataError, Format, column_names, format_of, nearest
-from ocrep.tables.reading import Block, Table, count_rows, read_blocks, read_table
-from ocrep.tables.writing import STANDARD_OUTPUT, OutputError, check_output, table_writer, writing
+from ocrep.tables.comparison import Comparison, Method, compare_methods
+from ocrep.tables.data_sets import export_data_set
+from ocrep.tables.pipeline import Description, Settings, describe, example_rows, network, preprocessing
+from ocrep.tables.prediction import UsageError, predict_file
+from ocrep.tables.problem import Problem, read_problem
+from ocrep.tables.task import guess_task
+from ocrep.tables.training import Trained, prepare, refusing, split_rows, train
 
 __all__ = [
-    "STANDARD_OUTPUT",
-    "Block",
-    "DataError",
-    "Format",
-    "OutputError",
-    "Table",
-    "check_output",
-    "column_names",
-    "count_rows",
-    "format_of",
-    "nearest",
-    "read_blocks",
-    "read_table",
-    "table_writer",
-    "writing",
+    "Comparison",
+    "Description",
+    "Method",
+    "Problem",
+    "Settings",
+    "Trained",
+    "UsageError",
+    "compare_methods",
+    "describe",
+    "example_rows",
+    "export_data_set",
+    "guess_task",
+    "network",
+    "predict_file",
+    "prepare",
+    "preprocessing",
+    "read_problem",
+    "refusing",
+    "split_rows",
+    "train",
 ]

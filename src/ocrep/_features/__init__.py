@@ -1,0 +1,1 @@
+"""From inputs to features: activations, the hidden map, the random layer."""

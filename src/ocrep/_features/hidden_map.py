@@ -1,0 +1,178 @@
+"""H = φ(XC + b) as a pure function of arrays, and the table of activations φ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, overwritten
+from ocrep._rows.device import beside
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """φ, and what it is applied to: XC + b, or −|b|·‖x − c‖² for radial units."""
+
+    function: Callable[[Array], Array]
+    radial: bool = False
+    built_in: bool = False
+    """Whether φ is one of ours: it may overwrite its argument, and run on several threads."""
+    argument: float = 1.0
+    """What XC + b is multiplied by before φ sees it; a power of 2, so that nothing is rounded."""
+
+
+def _sigmoid(Z: Array) -> Array:
+    # 1/(1 + e⁻ᶻ) = (1 + tanh(z/2))/2, given z/2: one library call that cannot overflow, exact to ε in absolute terms.
+    Z = overwritten("tanh", Z)
+    Z *= 0.5
+    Z += 0.5
+    return Z
+
+
+def _tanh(Z: Array) -> Array:
+    return overwritten("tanh", Z)
+
+
+def _sin(Z: Array) -> Array:
+    return overwritten("sin", Z)
+
+
+def _exp(Z: Array) -> Array:
+    return overwritten("exp", Z)
+
+
+def _identity(Z: Array) -> Array:
+    return Z
+
+
+def _relu(Z: Array) -> Array:
+    zero = array_namespace(Z).zeros((), dtype=Z.dtype, device=device_of(Z))
+    return overwritten("maximum", Z, zero)
+
+
+def _hardlimit(Z: Array) -> Array:
+    return array_namespace(Z).astype(Z >= 0.0, Z.dtype)
+
+
+# Named functions, not lambdas, so that fitted layers can be pickled.
+ACTIVATIONS: dict[str, Activation] = {
+    "sigmoid": Activation(_sigmoid, built_in=True, argument=0.5),
+    "tanh": Activation(_tanh, built_in=True),
+    "relu": Activation(_relu, built_in=True),
+    "sin": Activation(_sin, built_in=True),
+    "gaussian": Activation(_exp, radial=True, built_in=True),
+    "hardlimit": Activation(_hardlimit, built_in=True),
+    "identity": Activation(_identity, built_in=True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenMap:
+    """X ↦ H or [X | H], a pure function of arrays; X is the scaled input (x − center)·scale."""
+
+    weights: Array
+    biases: Array
+    center: Array
+    scale: Array
+    activation: Activation
+    direct_link: bool
+
+    def __call__(self, X: Any, out: np.ndarray | None = None) -> Array:
+        """Apply to a dense array of any library, or to a SciPy sparse matrix.
+
+        On the host the result may be given a place, `out` of at least as many rows: new memory costs more than a tanh.
+        """
+        if sparse.issparse(X):
+            if not (self.direct_link or self.activation.radial):
+                weights, biases = self._folded
+                return self._activate(np.asarray(X @ weights) + biases)
+            X = X.toarray()
+        if self.activation.built_in and isinstance(self.weights, np.ndarray):
+            return self._in_place(np.asarray(X), out)
+        X = self._scaled(X)
+        xp = array_namespace(X)
+        H = self._activate(self._arguments(X, xp.matmul(X, self.weights)))
+        return xp.concat([X, H], axis=1) if self.direct_link else H
+
+    def _scaled(self, X: Any) -> Array:
+        # Subtracting the mid-range first keeps the digits that folding a column like 10⁴ ± 1 would lose.
+        X = (as_float64(X) - self.center) * self.scale
+        return array_namespace(X).astype(X, self.weights.dtype, copy=False)
+
+    def _in_place(self, X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+        n_inputs, n_units = self.weights.shape
+        first = n_inputs if self.direct_link else 0
+        if out is None:
+            out = np.empty((X.shape[0], first + n_units), dtype=self.weights.dtype)
+        x, H = self._scaled(X), out[: X.shape[0]]
+        H[:, :first] = x[:, :first]
+        Z = H[:, first:]
+        if self.activation.radial:
+            self._arguments(x, np.matmul(x, self.weights, out=Z))
+        else:
+            # The biases as one more input: the product adds them for nothing.
+            np.matmul(np.hstack([x, np.ones((len(x), 1), dtype=x.dtype)]), self._with_biases, out=Z)
+        activated = self._activate(Z)
+        if activated is not Z:
+            Z[...] = activated
+        return H
+
+    def astype(self, dtype: Any) -> HiddenMap:
+        """The same map computed in another precision; the input is still centred in float64."""
+        xp = array_namespace(self.weights)
+        return replace(self, weights=xp.astype(self.weights, dtype), biases=xp.astype(self.biases, dtype))
+
+    def beside(self, X: Any) -> HiddenMap:
+        """The same map in the library and on the device of X."""
+        arrays = {name: beside(getattr(self, name), X) for name in ("weights", "biases", "center", "scale")}
+        return replace(self, **arrays)
+
+    def take(self, units: Any) -> HiddenMap:
+        """The map of some units, by a slice or an index."""
+        return replace(self, weights=self.weights[:, units], biases=self.biases[units])
+
+    @cached_property
+    def _folded(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and biases with the scaling in them, so that X can stay sparse."""
+        factor = self.activation.argument
+        biases = self.biases - (self.center * self.scale) @ self.weights
+        return factor * self.scale[:, None] * self.weights, factor * biases
+
+    @cached_property
+    def _with_biases(self) -> np.ndarray:
+        """C above b, times what φ wants its argument multiplied by."""
+        return self.activation.argument * np.vstack([self.weights, self.biases])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of pickles and copies what can be computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _arguments(self, X: Array, products: Array) -> Array:
+        """What φ is applied to: XC + b, or −|b|·‖x − c‖² from ‖x‖² − 2x·c + ‖c‖²."""
+        if not self.activation.radial:
+            products += self.biases
+            products *= self.activation.argument
+            return products
+        xp = array_namespace(X)
+        products *= -2.0
+        products += xp.sum(X * X, axis=1)[:, None]
+        products += xp.sum(self.weights * self.weights, axis=0)
+        # Rounding must not make a squared distance negative.
+        products = overwritten("maximum", products, xp.zeros((), dtype=products.dtype, device=device_of(products)))
+        products *= -xp.abs(self.biases)
+        return products
+
+    def _activate(self, Z: Array) -> Array:
+        shape = Z.shape
+        H = self.activation.function(Z)
+        if getattr(H, "shape", None) != shape:
+            raise ValueError(
+                f"The activation must turn an array of shape {shape} into another of that shape, acting on each entry "
+                f"by itself; it gave {getattr(H, 'shape', type(H).__name__)}."
+            )
+        return H

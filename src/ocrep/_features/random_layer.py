@@ -1,0 +1,300 @@
+"""`RandomLayer`: a hidden layer whose weights are drawn once; the table of distributions; the input scaling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.sparsefuncs import min_max_axis
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from ocrep._choices import pick
+from ocrep._features.hidden_map import ACTIVATIONS, Activation, HiddenMap
+from ocrep._linalg.arrays import EPS, Array, array_namespace
+from ocrep._linalg.parallel import on_chunks
+from ocrep._rows.device import check_inputs, check_weights_beside, lies_elsewhere, range_beside, refuse_elsewhere
+from ocrep._transaction import unchanged_on_error
+
+# Low and high, one entry per input.
+Range: TypeAlias = tuple[np.ndarray, np.ndarray]
+
+
+def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    return rng.uniform(-1.0, 1.0, size=(n_hidden, n_inputs + 1))
+
+
+def _normal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    return rng.standard_normal(size=(n_hidden, n_inputs + 1))
+
+
+def _orthogonal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    """Directions orthonormal within each group of `n_inputs` units; biases uniform."""
+    groups = []
+    for first in range(0, n_hidden, n_inputs):
+        Q, R = np.linalg.qr(rng.standard_normal(size=(n_inputs, min(n_inputs, n_hidden - first))))
+        groups.append(Q * np.sign(np.diag(R)))  # the signs make Q uniform over all rotations
+    directions = np.concatenate(groups, axis=1)
+    return np.column_stack([directions.T, rng.uniform(-1.0, 1.0, size=n_hidden)])
+
+
+# One row per unit, its weights and its bias together: the first m units of a layer of M are the layer of m.
+WEIGHTS: dict[str, Callable[[np.random.RandomState, int, int], np.ndarray]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "orthogonal": _orthogonal,
+}
+
+
+class RandomLayer(TransformerMixin, BaseEstimator):
+    """A hidden layer whose input weights are drawn once and never trained.
+
+    Parameters
+    ----------
+    n_hidden : int, default=200
+        Number of hidden units M.
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sin", "gaussian" (exp(−|b|·‖x − c‖²) about random centres c),
+        "hardlimit", "identity", or a function of an array that acts on each entry by itself.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        "minmax" brings each input to [−1, 1] by its range over the rows of positive weight; `(low, high)`,
+        numbers or one per input, gives that range; None leaves inputs alone. Constant inputs become 0.
+    weight_init : {"uniform", "normal", "orthogonal"}, default="uniform"
+        Distribution of weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups of as many
+        units as there are inputs, with U(−1, 1) biases.
+    weight_scale : float or "inverse_sqrt", default=1.0
+        Factor on weights and biases; "inverse_sqrt" is 1/√M.
+    direct_link : bool, default=False
+        Whether to put the scaled inputs in front of the hidden units.
+    random_state : int, RandomState instance or None, default=None
+        Seed. Each unit draws its weights and bias together, so with one seed the first m units of a layer of M
+        are the layer of m (but for "orthogonal" and "inverse_sqrt").
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features_in_, n_hidden)
+        C of H = φ(XC + b), acting on the scaled inputs.
+    biases_ : ndarray of shape (n_hidden,)
+        b.
+    center_, scale_ : ndarray of shape (n_features_in_,)
+        The scaled input is (x − center_)·scale_.
+    map_ : HiddenMap
+        The fitted layer as a pure function of arrays.
+
+    Examples
+    --------
+    >>> from ocrep import RandomLayer
+    >>> RandomLayer(3, random_state=0).fit_transform([[0.0], [1.0]]).round(2)
+    array([[0.58, 0.47, 0.61],
+           [0.63, 0.57, 0.53]])
+    """
+
+    map_: HiddenMap
+
+    def __init__(
+        self,
+        n_hidden: int = 200,
+        *,
+        activation: str | Callable[[Array], Array] = "sigmoid",
+        input_scaling: Any = "minmax",
+        weight_init: str = "uniform",
+        weight_scale: float | str = 1.0,
+        direct_link: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.input_scaling = input_scaling
+        self.weight_init = weight_init
+        self.weight_scale = weight_scale
+        self.direct_link = direct_link
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomLayer:
+        """Draw the weights and learn the input range; rows of zero weight are not looked at."""
+        with unchanged_on_error(self):
+            X = self._check_inputs(X, reset=True)
+            weight = check_weights(sample_weight, X)
+            self.draw(X.shape[1], X.dtype, lambda: observed_range(X, weight))
+            self.map_ = self.map_.beside(X)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Give H, or [X | H] with a direct link."""
+        check_is_fitted(self)
+        X = self._check_inputs(X, reset=False)
+        if not isinstance(X, np.ndarray):
+            H = self.map_(X)
+            return array_namespace(H).astype(H, X.dtype, copy=False)
+        n_outputs = self.map_.biases.shape[0] + (X.shape[1] if self.map_.direct_link else 0)
+        H = np.empty((X.shape[0], n_outputs), dtype=X.dtype)
+
+        def worker(height: int) -> Callable[[slice], None]:
+            workspace = np.empty((height, n_outputs))
+
+            def fill(part: slice) -> None:
+                H[part] = self.map_(X[part], workspace)
+
+            return fill
+
+        on_chunks(worker, X.shape[0], X.shape[1] + n_outputs)
+        return H
+
+    def _check_inputs(self, X: Any, *, reset: bool) -> Any:
+        if lies_elsewhere(X):
+            if not reset:
+                refuse_elsewhere("the layer", self.weights_, X)
+            return check_inputs(self, X, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the outputs: the inputs' own names with a direct link, then "randomlayer0", "randomlayer1", …"""
+        check_is_fitted(self)
+        inputs = _check_feature_names_in(self, input_features)
+        units = [f"randomlayer{i}" for i in range(self.weights_.shape[1])]
+        return np.asarray([*(inputs if self.map_.direct_link else []), *units], dtype=object)
+
+    def take(self, units: Any) -> RandomLayer:
+        """The fitted layer of some units; the first m are what a layer of m with this seed would have drawn."""
+        part = copy(self)
+        part.map_ = self.map_.take(units)
+        return part.set_params(n_hidden=part.map_.biases.shape[0])
+
+    def refuse_unnested(self) -> None:
+        """Raise unless smaller layers are the beginning of larger ones."""
+        if self.weight_init == "orthogonal" or self.weight_scale == "inverse_sqrt":
+            raise ValueError(
+                "Hidden sizes are compared along nested layers, but weight_init='orthogonal' and "
+                "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform' or 'normal', and a "
+                "number as weight_scale."
+            )
+
+    def draw(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> RandomLayer:
+        """Fit to checked inputs of this number and type; `observe` gives their range, and is asked only if needed."""
+        n_hidden = check_size("n_hidden", self.n_hidden)
+        activation = self._activation()
+        draw = pick("weight_init", self.weight_init, WEIGHTS)
+        factor = _weight_factor(self.weight_scale, n_hidden)
+        low, high = _input_range(self.input_scaling, n_inputs, observe)
+        center, stretch = _to_unit_interval(low, high, dtype)
+        units = factor * draw(check_random_state(self.random_state), n_inputs, n_hidden)
+        weights, biases = np.ascontiguousarray(units[:, :-1].T), units[:, -1].copy()
+        self.map_ = HiddenMap(weights, biases, center, stretch, activation, self.direct_link)
+        return self
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """C of H = φ(XC + b)."""
+        return self.map_.weights
+
+    @property
+    def biases_(self) -> np.ndarray:
+        """b of H = φ(XC + b)."""
+        return self.map_.biases
+
+    @property
+    def center_(self) -> np.ndarray:
+        """The mid-range of each input."""
+        return self.map_.center
+
+    @property
+    def scale_(self) -> np.ndarray:
+        """The factor that brings each centred input to [−1, 1]."""
+        return self.map_.scale
+
+    def _activation(self) -> Activation:
+        if callable(self.activation):
+            return Activation(self.activation)
+        return pick("activation", self.activation, ACTIVATIONS, also=", or a callable")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Give weights as float64, one per row of X: finite, ≥ 0 and not all zero."""
+    if sample_weight is None:
+        return None
+    if lies_elsewhere(X):
+        return check_weights_beside(sample_weight, X)
+    sample_weight = sample_weight if np.isscalar(sample_weight) else np.asarray(sample_weight)
+    if np.size(sample_weight) and not np.count_nonzero(sample_weight):
+        raise ValueError("All sample weights are zero: at least one row must count.")
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def _input_range(scale: Any, n_inputs: int, observe: Callable[[], Range]) -> Range:
+    """The range that goes to [−1, 1]; the range (−1, 1) itself leaves inputs alone."""
+    if scale is None:
+        low, high = -1.0, 1.0
+    elif isinstance(scale, str):
+        if scale != "minmax":
+            raise ValueError(f"input_scaling={scale!r} is unknown: use 'minmax', a pair (low, high), or None.")
+        return observe()
+    else:
+        try:
+            low, high = scale
+        except (TypeError, ValueError):
+            raise ValueError(f"input_scaling={scale!r} is not a pair: use 'minmax', (low, high), or None.") from None
+    ends = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    if (
+        any(end.shape not in ((), (1,), (n_inputs,)) or not np.isfinite(end).all() for end in ends)
+        or (ends[0] > ends[1]).any()
+    ):
+        raise ValueError(
+            f"input_scaling=(low, high) needs finite numbers with low ≤ high, one pair for all or {n_inputs} each, "
+            "one per input."
+        )
+    return np.broadcast_to(ends[0], n_inputs), np.broadcast_to(ends[1], n_inputs)
+
+
+def observed_range(X: Any, sample_weight: Any) -> Range:
+    """The least and the largest value of each input among rows of positive weight; (∞, −∞) if there is none."""
+    if lies_elsewhere(X):
+        return range_beside(X, sample_weight)
+    counts = None if sample_weight is None else sample_weight > 0
+    if sparse.issparse(X):
+        low, high = min_max_axis(X if counts is None else X[counts], axis=0)
+    else:
+        where = True if counts is None else counts[:, None]
+        low = np.min(X, axis=0, where=where, initial=np.inf)
+        high = np.max(X, axis=0, where=where, initial=-np.inf)
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def _to_unit_interval(low: np.ndarray, high: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The mid-range, and the factor that brings the rest to [−1, 1]; 0 for a constant input."""
+    center, half = low / 2 + high / 2, high / 2 - low / 2
+    # A range of a few units in the last place is rounding, not information; stretching it would feed in noise.
+    eps = EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)
+    constant = half <= np.maximum(2 * eps * np.abs(center), np.finfo(np.float64).tiny)
+    return center, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, half))
+
+
+def _weight_factor(weight_scale: float | str, n_hidden: int) -> float:
+    if weight_scale == "inverse_sqrt":
+        return 1.0 / math.sqrt(n_hidden)
+    if isinstance(weight_scale, Real) and math.isfinite(weight_scale) and weight_scale > 0:
+        return float(weight_scale)
+    raise ValueError(f"weight_scale={weight_scale!r} must be a finite number > 0, or 'inverse_sqrt'.")
+
+
+def check_size(name: str, value: Any) -> int:
+    """Give `value` as an int if it is a whole number ≥ 1."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
+        return int(value)
+    raise ValueError(f"{name}={value!r} must be a whole number ≥ 1.")

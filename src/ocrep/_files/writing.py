@@ -1,0 +1,122 @@
+"""Rows written block by block into a file that is whole or not there at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+
+from ocrep._files.atomic import replacing
+from ocrep._files.formats import DataError, Format, format_of
+
+STANDARD_OUTPUT = "-"
+Write = Callable[[Any], None]
+
+
+class OutputError(OSError):
+    """A file cannot be written; the message says why."""
+
+
+def check_output(
+    path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, table: bool = False
+) -> None:
+    """Find out now, not after the work, whether a file can be written there, and as a table if it shall be one.
+
+    It must not be `source`, the file that is read: that would be lost.
+    """
+    if table and os.fspath(path) != STANDARD_OUTPUT:
+        try:
+            format_of(path)
+        except DataError as error:
+            raise OutputError(f"Cannot write {error}") from None
+    if os.fspath(path) == STANDARD_OUTPUT:
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise OutputError(f"Cannot write {path}: it is a folder.")
+    if target.exists() and not target.is_file():
+        raise OutputError(f"Cannot write {path}: it is no plain file.")
+    if source is not None and target.exists() and os.path.exists(source) and target.samefile(source):
+        raise OutputError(f"Cannot write {path}: it is the file to be read; give the output a name of its own.")
+    if not target.parent.is_dir():
+        raise OutputError(f"Cannot write {path}: there is no folder {target.parent}.")
+    with writing(path), tempfile.TemporaryFile(dir=target.parent):
+        pass
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what goes wrong while writing a file into one sentence."""
+    try:
+        yield
+    except (OutputError, BrokenPipeError):
+        raise
+    except OSError as error:
+        where = "to standard output" if os.fspath(path) == STANDARD_OUTPUT else path
+        raise OutputError(f"Cannot write {where}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def table_writer(path: str | os.PathLike[str]) -> Iterator[Write]:
+    """Give a function that appends a frame; the file appears when all is written, and on error there is none.
+
+    The suffix says the format, as in `format_of`; "-" is CSV on standard output.
+    """
+    with writing(path), ExitStack() as stack:
+        if os.fspath(path) == STANDARD_OUTPUT:
+            yield _csv_writer(sys.stdout, ",")
+            sys.stdout.flush()
+            return
+        form = format_of(path)
+        part = stack.enter_context(replacing(path))
+        if form.kind == "csv":
+            yield _csv_writer(stack.enter_context(_text(part, form)), "\t" if form.tabs else ",")
+        else:
+            yield _arrow_writer(part, form, stack)
+
+
+@contextmanager
+def _text(part: Path, form: Format) -> Iterator[Any]:
+    with part.open("wb") as file, ExitStack() as stack:
+        # No time in the header: the same rows are the same bytes.
+        raw: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0)) if form.gzipped else file
+        text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
+        yield text
+        text.flush()
+        text.detach()
+
+
+def _csv_writer(file: Any, delimiter: str) -> Write:
+    header = True
+
+    def write(frame: Any) -> None:
+        nonlocal header
+        frame.to_csv(file, sep=delimiter, header=header, index=False, lineterminator="\n")
+        header = False
+
+    return write
+
+
+def _arrow_writer(part: Path, form: Format, stack: ExitStack) -> Write:
+    open_writer: Any = pyarrow.parquet.ParquetWriter if form.kind == "parquet" else pyarrow.ipc.new_file
+    schema: Any = None
+    writer: Any = None
+
+    def write(frame: Any) -> None:
+        nonlocal schema, writer
+        table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
+        if writer is None:
+            schema = table.schema.remove_metadata()
+            writer = stack.enter_context(open_writer(os.fspath(part), schema))
+        writer.write_table(table)
+
+    return write

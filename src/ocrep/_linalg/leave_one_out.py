@@ -1,0 +1,119 @@
+"""Exact leave-one-out from the spectrum and one more pass over the rows; never an N × N matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ocrep._linalg.arrays import EPS, Array, array_namespace, as_float64, device_of
+from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.spectrum import Spectrum
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The training rows, to be read again from the beginning: `blocks()` gives `(H, T, sample_weight)` blocks."""
+
+    blocks: Callable[[], Iterator[tuple[Any, Any, Any]]]
+    labels: bool = False
+    """Whether T codes classes as ±1."""
+
+
+def press(spectrum: Spectrum, rows: Rows, gamma: Array) -> Array:
+    """PRESS(γ) = Σ w‖t_i − prediction without row i‖² for each γ of an array, in one pass."""
+    xp = array_namespace(spectrum.sigma)
+    total = 0.0 * gamma
+    for H, T, weight in rows.blocks():
+        block = _Block.of(spectrum, H, T, weight)
+        parts = [block.squared_errors(gamma[part]) for part in slices_of(gamma.shape[0], block.U.shape[0])]
+        total = total + xp.concat(parts)
+    return total
+
+
+def left_out_outputs(spectrum: Spectrum, rows: Rows, gamma: float) -> Iterator[tuple[Array, Array, Array | None]]:
+    """The network's output for each row had it been left out of training, with its T and weight, block by block."""
+    xp = array_namespace(spectrum.sigma)
+    one = xp.asarray([gamma], dtype=xp.float64, device=device_of(spectrum.sigma))
+    for H, T, weight in rows.blocks():
+        block = _Block.of(spectrum, H, T, weight)
+        T = _columns(T)
+        left = block.leverage_left(one)
+        errors = xp.concat([block.residual(one, q) / left for q in range(T.shape[1])], axis=1)
+        # Rows of zero weight take no part in training: their own prediction is the left-out one.
+        counts = (block.root_weight > 0.0)[:, None]
+        root = xp.where(counts, block.root_weight[:, None], xp.ones_like(errors[:, :1]))
+        plain = T - xp.matmul(_columns(H), spectrum.weights(gamma)) - spectrum.intercept(gamma)
+        yield T - xp.where(counts, errors / root, plain), T, weight
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """Rows of U = √w (H − mean) V / σ, with what lies outside its range.
+
+    A row is `inside` when nothing of it does: with as many directions as rows, or when it alone decides a direction.
+    There 1 − h and the residual both go with γ, and their ratio has a limit as γ → 0, which is kept by dividing γ
+    out of both: γ/(σ² + γ) becomes 1/(σ² + γ).
+    """
+
+    U: Array
+    spectrum: Spectrum
+    root_weight: Array
+    inside: Array
+    outside: Array
+    """1 − Σ u² − the intercept's leverage: what is left of 1 at γ = 0."""
+    unexplained: Array
+    """√w (T − mean) − U UᵀT."""
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, H: Any, T: Any, weight: Any) -> _Block:
+        H, T = as_float64(H), _columns(T)
+        xp = array_namespace(H)
+        root = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if weight is None else xp.sqrt(weight)
+        U = xp.matmul(root[:, None] * (H - spectrum.mean_H), xp.matrix_transpose(spectrum.Vt)) / spectrum.sigma
+        outside = 1.0 - xp.sum(U * U, axis=1)
+        if spectrum.intercept_fitted:
+            outside = outside - root * root / spectrum.weight_sum
+        unexplained = root[:, None] * (T - spectrum.mean_T) - xp.matmul(U, spectrum.UtT)
+        # Rounding must not pretend that something lies outside.
+        full = spectrum.rank + int(spectrum.intercept_fitted) >= spectrum.n_rows
+        inside = outside <= (xp.inf if full else 64.0 * EPS * max(spectrum.rank, 1))
+        inside = inside & (root > 0.0)
+        return cls(U, spectrum, root, inside[:, None], outside, unexplained)
+
+    def squared_errors(self, gamma: Array) -> Array:
+        """Σ w‖t − left-out prediction‖² over the rows, for each γ."""
+        xp = array_namespace(self.U)
+        left = self.leverage_left(gamma)
+        total = 0.0 * gamma
+        for q in range(self.unexplained.shape[1]):
+            error = self.residual(gamma, q) / left
+            total = total + xp.sum(error * error, axis=0)
+        return total
+
+    def residual(self, gamma: Array, target: int) -> Array:
+        """√w (t − prediction) for each row and γ; over γ for the rows inside."""
+        z = self.spectrum.UtT[:, target]
+        return self._with_limit(gamma, self.U, z, self.unexplained[:, target])
+
+    def leverage_left(self, gamma: Array) -> Array:
+        """1 − h_i(γ) for each row and γ, summed from positive parts; over γ for the rows inside."""
+        left = self._with_limit(gamma, self.U * self.U, None, self.outside)
+        xp = array_namespace(left)
+        return xp.where(left > 0.0, left, xp.ones_like(left))  # a row of zeros inside: its residual is 0 too
+
+    def _with_limit(self, gamma: Array, rows: Array, z: Array | None, rest: Array) -> Array:
+        """rest + rows·(shrinkage·z), or rows·(shrinkage·z/γ) for the rows inside."""
+        xp = array_namespace(rows)
+        shrinkage, over_gamma = self.spectrum.shrinkage(gamma), self.spectrum.gain(gamma) / self.spectrum.sigma
+        if z is not None:
+            shrinkage, over_gamma = shrinkage * z, over_gamma * z
+        usual = rest[:, None] + xp.matmul(rows, xp.matrix_transpose(shrinkage))
+        if not bool(xp.any(self.inside)):
+            return usual
+        return xp.where(self.inside, xp.matmul(rows, xp.matrix_transpose(over_gamma)), usual)
+
+
+def _columns(T: Any) -> Array:
+    T = as_float64(T)
+    return T[:, None] if T.ndim == 1 else T

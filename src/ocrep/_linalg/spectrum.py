@@ -1,0 +1,162 @@
+"""`Spectrum`: the SVD of H seen through its targets; every quantity that depends on γ is read here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
+
+FEWEST_COLUMNS = 64
+
+
+def rank_tolerance(n_columns: int, sigma_1: float) -> float:
+    """Singular values up to this size are rounding noise.
+
+    It grows with the columns of R, not with the rows: R carries the same spectrum however many rows
+    went into it, and a rank that fell when rows were added would be absurd. Not less than for 64 columns: merging
+    block after block leaves about 20·ε·σ₁ in a duplicated column however few there are.
+    """
+    return max(n_columns, FEWEST_COLUMNS) * EPS * sigma_1
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Spectrum:
+    """H = U Σ Vᵀ restricted to its numerical rank p, and the targets T in the basis U (paper, eq. 12).
+
+    With an intercept, H and T stand for the centred H and T. All methods take γ as a number or as a
+    one-dimensional array; an array gives one result per γ along the first axis.
+    """
+
+    sigma: Array
+    """σ₁ ≥ … ≥ σ_p > 0, the singular values above the rank tolerance."""
+    Vt: Array
+    """Right singular vectors, p × M."""
+    UtT: Array
+    """UᵀT, p × Q."""
+    residual: Array
+    """‖T − UUᵀT‖² for each target: what no weights can explain."""
+    n: int
+    """Observations (see `Factor.n`)."""
+    n_rows: int
+    """Rows of positive weight."""
+    weight_sum: float
+    discarded: Array
+    """The singular values at or below the rank tolerance, kept for the eye only."""
+    mean_H: Array
+    """Means of the features; zeros without an intercept."""
+    mean_T: Array
+    """Means of the targets; zeros without an intercept."""
+    intercept_fitted: bool = False
+
+    def __repr__(self) -> str:
+        return (
+            f"Spectrum(rank={self.rank}, n={self.n}, n_targets={self.UtT.shape[1]}, "
+            f"largest={self.largest:.3g}, smallest={self.smallest:.3g}, intercept_fitted={self.intercept_fitted})"
+        )
+
+    @property
+    def rank(self) -> int:
+        """The numerical rank p."""
+        return self.sigma.shape[0]
+
+    @property
+    def largest(self) -> float:
+        """σ₁, or 0 when H is zero."""
+        return float(self.sigma[0]) if self.rank else 0.0
+
+    @property
+    def smallest(self) -> float:
+        """σ_p, or 0 when H is zero."""
+        return float(self.sigma[-1]) if self.rank else 0.0
+
+    @property
+    def singular_values(self) -> Array:
+        """All singular values, those below the rank tolerance included."""
+        return array_namespace(self.sigma).concat([self.sigma, self.discarded])
+
+    def gain(self, gamma: float | Array) -> Array:
+        """D = σ/(σ² + γ), the singular values of H^reg (eq. 21), written so that σ² cannot underflow."""
+        return 1.0 / (self.sigma + self._per_direction(gamma) / self.sigma)
+
+    def filter(self, gamma: float | Array) -> Array:
+        """σ²/(σ² + γ): the part of each direction that the fit keeps."""
+        return self.sigma * self.gain(gamma)
+
+    def shrinkage(self, gamma: float | Array) -> Array:
+        """γ/(σ² + γ): the part of each direction left in the residual; 1 − filter would cancel."""
+        return self._per_direction(gamma) / self.sigma * self.gain(gamma)
+
+    def dof(self, gamma: float | Array) -> Array:
+        """Effective degrees of freedom: tr H(HᵀH + γI)⁻¹Hᵀ, the intercept not counted."""
+        return array_namespace(self.sigma).sum(self.filter(gamma), axis=-1)
+
+    def residual_dof(self, gamma: float | Array) -> Array:
+        """n − dof − intercept = tr(I − A(γ)), summed from the shrinkages so that it keeps its digits."""
+        free = self.n - self.rank - int(self.intercept_fitted)
+        return free + array_namespace(self.sigma).sum(self.shrinkage(gamma), axis=-1)
+
+    def rss_by_target(self, gamma: float | Array) -> Array:
+        """‖HW − T‖² for each target."""
+        left = self.shrinkage(gamma)[..., None] * self.UtT
+        return array_namespace(left).sum(left * left, axis=-2) + self.residual
+
+    def rss(self, gamma: float | Array) -> Array:
+        """‖HW − T‖² over all targets."""
+        xp = array_namespace(self.sigma)
+        shrinkage = self.shrinkage(gamma)
+        explained = xp.sum(self.UtT * self.UtT, axis=1)  # over targets first: γ × p × Q would be large
+        return xp.matmul(shrinkage * shrinkage, explained) + xp.sum(self.residual)
+
+    def norm(self, gamma: float | Array) -> Array:
+        """‖W‖ (Frobenius)."""
+        xp = array_namespace(self.sigma)
+        return xp.sqrt(xp.matmul(self.gain(gamma) ** 2, xp.sum(self.UtT * self.UtT, axis=1)))
+
+    def condition(self, gamma: float | Array = 0.0) -> Array:
+        """μ(H^reg) = D_max / D_min (eq. 26); γ = 0 gives μ(H⁺) = μ(H) = σ₁/σ_p; NaN when H is zero."""
+        xp = array_namespace(self.sigma)
+        if not self.rank:
+            return self._gamma_array(gamma) * math.nan
+        gains = self.gain(gamma)
+        return xp.max(gains, axis=-1) / xp.min(gains, axis=-1)
+
+    def weights(self, gamma: float | Array) -> Array:
+        """Ŵ = V D UᵀT (eq. 20), M × Q."""
+        xp = array_namespace(self.sigma)
+        return xp.matmul(xp.matrix_transpose(self.Vt), self.gain(gamma)[..., None] * self.UtT)
+
+    def intercept(self, gamma: float | Array) -> Array:
+        """The unpenalised constant that belongs to `weights(gamma)`; zeros without an intercept."""
+        return self.mean_T - array_namespace(self.sigma).matmul(self.mean_H, self.weights(gamma))
+
+    def noise_variance(self, gamma: float | Array) -> Array:
+        """rss(γ)/(n − dof(γ) − intercept) for each target: the variance of the noise as this fit sees it.
+
+        Infinite where no degree of freedom is left: then nothing is known of the noise.
+        """
+        left = self.residual_dof(gamma)[..., None]
+        xp = array_namespace(left)
+        return xp.where(left > 0.0, self.rss_by_target(gamma) / xp.where(left > 0.0, left, xp.ones_like(left)), xp.inf)
+
+    def variance_factor(self, H: Array, gamma: float) -> Array:
+        """hᵀ(HᵀH + γI)⁻¹h for each new row h (about the mean, plus 1/Σw with an intercept).
+
+        Times the noise variance, it is the variance that the weights pass on to the prediction. Directions outside
+        the row space of H count with 1/γ; without regularization nothing is known about them, and they are left out.
+        """
+        xp = array_namespace(H)
+        H = H - self.mean_H
+        inside = xp.matmul(H, xp.matrix_transpose(self.Vt))
+        factor = xp.sum(inside * inside * (self.gain(gamma) / self.sigma), axis=1)
+        if gamma > 0.0 and self.rank < H.shape[1]:
+            outside = H - xp.matmul(inside, self.Vt)
+            factor = factor + xp.sum(outside * outside, axis=1) / gamma
+        return factor + (1.0 / self.weight_sum if self.intercept_fitted else 0.0)
+
+    def _gamma_array(self, gamma: float | Array) -> Array:
+        xp = array_namespace(self.sigma)
+        return xp.asarray(gamma, dtype=xp.float64, device=device_of(self.sigma))
+
+    def _per_direction(self, gamma: float | Array) -> Array:
+        return self._gamma_array(gamma)[..., None]

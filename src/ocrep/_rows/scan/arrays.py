@@ -1,0 +1,83 @@
+"""Arrays that lie on disk (memory maps, HDF5, Zarr, and whatever else has a shape and can be sliced) as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+from scipy import sparse
+
+from ocrep._linalg.blocks import slices_of
+from ocrep._rows.scan.source import Block, Source, as_inputs
+
+
+def is_on_disk(X: Any) -> bool:
+    """Whether X is an array to be read slice by slice: a memory map, or like an array but of no array library."""
+    if isinstance(X, np.memmap):
+        return True
+    if isinstance(X, np.ndarray | list | tuple) or sparse.issparse(X) or is_array_api_obj(X):
+        return False
+    like_array = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__"))
+    # Data frames and series have names; CuPy, JAX and others that live on devices are array-API objects.
+    return like_array and not any(hasattr(X, name) for name in ("columns", "iloc", "toarray", "__array_namespace__"))
+
+
+class ArraySource(Source):
+    """X, and y and weights of as many rows, read slice by slice."""
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        self._X, self._y = X.tocsr() if sparse.issparse(X) else X, _sliceable(y)
+        # One number as the weight of all rows is what scikit-learn allows too.
+        self._weight = _sliceable(np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight)
+
+    def prepare(self) -> None:
+        """Compare shapes."""
+        if len(self._X.shape) != 2:
+            raise ValueError(
+                f"X has the shape {tuple(self._X.shape)}, but rows × columns is needed. Reshape your data: "
+                "one column is X.reshape(-1, 1), one row X.reshape(1, -1)."
+            )
+        if not self._X.shape[1]:
+            raise ValueError(
+                f"Found array with 0 feature(s) (shape={tuple(self._X.shape)}) while a minimum of 1 is required."
+            )
+        for name, other in (("y", self._y), ("sample_weight", self._weight)):
+            if other is not None and other.shape[:1] != self._X.shape[:1]:
+                raise ValueError(f"X has {self._X.shape[0]} rows, but {name} has the shape {tuple(other.shape)}.")
+
+    def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
+        """Slices of a few megabytes; slices, not fancy indices, since HDF5 and Zarr read those fast."""
+        n, width = self._X.shape
+        for part in slices_of(n - skip, width):
+            at = slice(part.start + skip, part.stop + skip)
+            yield Block(
+                self._inputs(at) if inputs else np.empty((at.stop - at.start, 0)),
+                None if self._y is None else np.asarray(self._y[at]),
+                None if self._weight is None else np.asarray(self._weight[at]),
+                part="X",
+                part_number=0,
+                start=at.start,
+            )
+
+    def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
+        """Slices of X; an array's columns have no names."""
+        self.prepare()
+        for part in slices_of(*self._X.shape):
+            yield Block(self._inputs(part), None, None, part="X", part_number=0, start=part.start)
+
+    def n_rows(self) -> int:
+        """The length of X."""
+        return int(self._X.shape[0])
+
+    def _inputs(self, part: slice) -> Any:
+        try:
+            return as_inputs(self._X[part])
+        except ValueError as error:
+            raise ValueError(f"X cannot be used: {error}") from None
+
+
+def _sliceable(values: Any) -> Any:
+    """Arrays on disk as they are; anything else, such as lists and series, as an array."""
+    return values if values is None or is_on_disk(values) else np.asarray(values)

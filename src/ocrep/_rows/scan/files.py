@@ -1,0 +1,273 @@
+"""Files of rows as a source: columns by name, roles checked in every file before the first row is read."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.dataset
+from pyarrow import types
+
+from ocrep._features.random_layer import Range
+from ocrep._files.convert import as_kind
+from ocrep._files.formats import DataError, format_of, nearest
+from ocrep._files.parts import Part, parts_of_dataset, parts_of_files
+from ocrep._rows.scan.source import Block, Source, skipped
+
+
+class FileSource(Source):
+    """Rows of files, one file after the other."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        *,
+        target: str | Sequence[str] | None,
+        sample_weight: str | None,
+        columns: Sequence[str] | None,
+        text_labels: bool | None = None,
+    ) -> None:
+        self._parts = list(parts)
+        self._targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
+        self._one_target = isinstance(target, str)
+        self._weight = sample_weight
+        self._given_columns = None if columns is None else tuple(columns)
+        self._text_labels = text_labels
+
+    @classmethod
+    def of(cls, source: Any, **roles: Any) -> FileSource:
+        """From a path, a glob, a folder, a list of paths, or a `pyarrow.dataset.Dataset`."""
+        if isinstance(source, pyarrow.dataset.Dataset):
+            parts = parts_of_dataset(source)
+            if not parts:
+                raise DataError("The dataset has no files.")
+            return cls(parts, **roles)
+        names = [source] if isinstance(source, str | os.PathLike) else list(source)
+        paths = [path for name in names for path in _paths(os.fspath(name))]
+        if not paths:
+            raise DataError("The list of files is empty.")
+        return cls(parts_of_files(paths), **roles)
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        """The first file's columns and Arrow types; the other files must have the same."""
+        schema = self._parts[0].schema()
+        return dict(zip(schema.names, schema.types, strict=True))
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The inputs' names."""
+        roles = (*self._targets, *([] if self._weight is None else [self._weight]))
+        return self._given_columns or tuple(name for name in self._types if name not in roles)
+
+    def prepare(self) -> None:
+        """Look at every file's columns, but at no row."""
+        if not self.columns:
+            raise DataError(f"{self._parts[0].name} has no columns but the targets and weights.")
+        roles = [*self.columns, *self._targets, *([] if self._weight is None else [self._weight])]
+        for part in self._parts:
+            schema = part.schema()
+            _refuse_missing(part.name, roles, schema.names)
+            if self._given_columns is None:
+                _refuse_more(part.name, roles, schema.names, self._parts[0].name)
+            for name in roles:
+                kind = _kind(schema.field(name).type)
+                if name not in self._targets:
+                    _refuse_no_number(part.name, name, kind, is_weight=name == self._weight)
+                elif (
+                    kind not in ("unknown", _kind(self._types[name]), "other") and _kind(self._types[name]) != "unknown"
+                ):
+                    raise DataError(
+                        f"{part.name}: column {name!r} holds {kind}, but {_kind(self._types[name])} in "
+                        f"{self._parts[0].name}: make them the same."
+                    )
+
+    def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
+        """Batches as the files give them; whole files are skipped by their stated sizes."""
+        return self._read(self.columns if inputs else (), self._targets, self._weight, skip)
+
+    def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
+        """The inputs alone."""
+        wanted = self.columns if columns is None else tuple(columns)
+        for part in self._parts:
+            schema = part.schema()
+            _refuse_missing(part.name, wanted, schema.names)
+            for name in wanted:
+                _refuse_no_number(part.name, name, _kind(schema.field(name).type))
+        return self._read(wanted, (), None, 0)
+
+    def n_rows(self) -> int | None:
+        """The sum of what the files state, if all do."""
+        counts = []
+        for part in self._parts:
+            with part.reading():
+                counts.append(part.n_rows())
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def stated_range(self) -> Range | None:
+        """The union of what the files state."""
+        if self._weight is not None:
+            return None
+        ranges = []
+        for part in self._parts:
+            with part.reading():
+                ranges.append(part.stated_range(self.columns))
+            if ranges[-1] is None:
+                return None
+        lows, highs = zip(*[stated for stated in ranges if stated is not None], strict=True)
+        return np.min(lows, axis=0), np.max(highs, axis=0)
+
+    def marks(self) -> tuple[str, ...]:
+        """Paths with sizes and times, and what is read from them: the same file has other rows for another target."""
+        return tuple(f"{part.mark()} {self._targets} {self._weight}" for part in self._parts)
+
+    def _read(self, inputs: Sequence[str], targets: Sequence[str], weight: str | None, skip: int) -> Iterator[Block]:
+        first = 0
+        while skip and first < len(self._parts):
+            with self._parts[first].reading():
+                stated = self._parts[first].n_rows()
+            if stated is None or stated > skip:
+                break
+            first, skip = first + 1, skip - stated
+        yield from skipped(self._read_from(first, inputs, targets, weight), skip)
+
+    def _read_from(
+        self, first: int, inputs: Sequence[str], targets: Sequence[str], weight: str | None
+    ) -> Iterator[Block]:
+        for number in range(first, len(self._parts)):
+            with self._parts[number].reading():
+                yield from self._blocks_of(self._parts[number], number, inputs, targets, weight)
+
+    def _blocks_of(
+        self, part: Part, number: int, inputs: Sequence[str], targets: Sequence[str], weight: str | None
+    ) -> Iterator[Block]:
+        names = list(dict.fromkeys([*inputs, *targets, *([] if weight is None else [weight])]))
+        start = 0
+        for batch in part.batches(names, self._text_types(names)):
+            if not batch.num_rows:
+                continue
+            labels = [self._target_values(batch, name, part.name, start) for name in targets]
+            yield Block(
+                _matrix(batch, inputs),
+                None if not labels else labels[0] if self._one_target else np.column_stack(labels),
+                None if weight is None else _numbers(batch.column(weight)),
+                part.name,
+                number,
+                start,
+                tuple(inputs),
+            )
+            start += batch.num_rows
+
+    def _text_types(self, names: Sequence[str]) -> dict[str, Any]:
+        """What a text file's columns are to be read as, so that no file's beginning decides it anew."""
+        return {name: self._text_type(name) for name in names}
+
+    def _text_type(self, name: str) -> Any:
+        if name in self._targets and self._text_labels is not None:
+            if self._text_labels:
+                return pyarrow.string()
+            return pyarrow.bool_() if _kind(self._types[name]) == "booleans" else pyarrow.float64()
+        kind = _kind(self._types.get(name, pyarrow.null()))
+        return {"texts": pyarrow.string(), "booleans": pyarrow.bool_()}.get(kind, pyarrow.float64())
+
+    def _target_values(self, batch: Any, name: str, path: str, start: int) -> np.ndarray:
+        column = batch.column(name)
+        if column.null_count:
+            row = start + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]) + 1
+            raise DataError(f"{path}, row {row}: the target {name!r} is missing.")
+        kind = _kind(column.type)
+        if kind == "texts":
+            return as_kind(pyarrow.chunked_array([column]), "text", name, start)
+        if kind not in ("numbers", "booleans"):
+            raise DataError(f"{path}: the target {name!r} holds {kind}, not numbers or texts.")
+        values = column.to_numpy(zero_copy_only=False)
+        whole = types.is_integer(self._types.get(name, column.type)) and values.dtype.kind == "f"
+        # A text file's labels 0, 1, 2 are read as floats, so that 2.5 in a later file is no error; they stay integers.
+        return values.astype(np.int64) if whole and (values == np.floor(values)).all() else values
+
+
+def _paths(name: str) -> list[str]:
+    """The files that a path, a folder or a glob stands for, in the order of their names."""
+    if os.path.isdir(name):
+        found = [os.path.join(root, file) for root, _, files in os.walk(name) for file in files]
+        paths = sorted(path for path in found if _is_table(path))
+        if not paths:
+            raise DataError(f"The folder {name} holds no Parquet, CSV, Feather or Arrow files.")
+        return paths
+    if os.path.exists(name) or not glob.has_magic(name):
+        return [name]
+    found = sorted(glob.glob(name, recursive=True))
+    # A folder with a file's suffix is what Spark and Dask write as one table.
+    paths = [path for match in found if os.path.isfile(match) or _is_table(match) for path in _paths(match)]
+    if not paths:
+        raise DataError(f"No file matches {name}.")
+    return paths
+
+
+def _is_table(path: str) -> bool:
+    try:
+        format_of(path)
+    except DataError:
+        return False
+    return not os.path.basename(path).startswith((".", "_"))
+
+
+def _kind(kind: Any) -> str:
+    """What an Arrow type is called in a sentence."""
+    tests: Mapping[str, tuple[Any, ...]] = {
+        "unknown": (types.is_null,),
+        "booleans": (types.is_boolean,),
+        "numbers": (types.is_integer, types.is_floating, types.is_decimal),
+        "texts": (types.is_string, types.is_large_string, types.is_string_view),
+        "dates or times": (types.is_temporal,),
+    }
+    if types.is_dictionary(kind):
+        return _kind(kind.value_type) if _kind(kind.value_type) == "texts" else "categories"
+    return next((name for name, checks in tests.items() if any(check(kind) for check in checks)), "other")
+
+
+def _refuse_no_number(path: str, name: str, kind: str, *, is_weight: bool = False) -> None:
+    if kind not in ("numbers", "booleans", "unknown"):
+        what = f"values of no number type ({kind})" if kind == "other" else kind
+        if is_weight:
+            raise DataError(f"{path}: column {name!r} holds {what}, and weights are numbers.")
+        raise DataError(
+            f"{path}: column {name!r} holds {what}, and a network's inputs are numbers: encode it as numbers first, "
+            "or name the columns to use as columns=[…]."
+        )
+
+
+def _refuse_missing(path: str, wanted: Sequence[str], names: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in names:
+            raise DataError(f"{path} has no column {name!r}: {nearest(name, names)}")
+
+
+def _refuse_more(path: str, wanted: Sequence[str], names: Sequence[str], first: str) -> None:
+    more = [name for name in names if name not in wanted]
+    if more:
+        raise DataError(
+            f"{path} has a column {more[0]!r} that {first} has not: name the columns to use as columns=[…]."
+        )
+
+
+def _matrix(batch: Any, names: Sequence[str]) -> np.ndarray:
+    """Columns as one array: float32 if all are, else float64; NaN where a value is missing."""
+    narrow = bool(names) and all(types.is_float32(batch.column(name).type) for name in names)
+    X = np.empty((batch.num_rows, len(names)), dtype=np.float32 if narrow else np.float64)
+    for j, name in enumerate(names):
+        X[:, j] = _numbers(batch.column(name))
+    return X
+
+
+def _numbers(column: Any) -> np.ndarray:
+    if types.is_float32(column.type) or types.is_float64(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    if types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    return column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)

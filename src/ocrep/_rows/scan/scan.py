@@ -1,0 +1,167 @@
+"""`scan`: name rows that need not fit into memory, without reading them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ocrep._rows.checks import is_missing
+from ocrep._rows.scan.arrays import ArraySource, is_on_disk
+from ocrep._rows.scan.iterables import IterableSource
+from ocrep._rows.scan.source import Source
+
+Progress = Callable[[int, "int | None"], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """Rows that `fit` and `predict_blocks` read block by block; made by `ocrep.scan`."""
+
+    source: Source
+    classes: np.ndarray | None = None
+    progress: Progress | None = None
+    checkpoint: Path | None = None
+    checkpoint_every: float = 60.0
+
+
+def scan(
+    source: Any,
+    target: Any = None,
+    sample_weight: Any = None,
+    *,
+    columns: Sequence[str] | None = None,
+    classes: Iterable[Any] | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+) -> Scan:
+    """Name rows on disk or in a stream, without reading them: `model.fit(ocrep.scan("data/*.parquet", target="y"))`.
+
+    Parameters
+    ----------
+    source : path, list of paths, pyarrow.dataset.Dataset, array, iterable or callable
+        - Files: Parquet, CSV, Feather or Arrow; a folder or a glob stands for its files in the order of their names.
+        - An array that is read slice by slice: `numpy.memmap`, HDF5, Zarr.
+        - Blocks `(X, y)` or `(X, y, sample_weight)`, or frames of pandas, polars or Arrow with `target`: from a list
+          or another iterable that starts anew each time, from a function that gives a fresh iterator, or from a
+          generator, which can be read once only.
+    target : str or list of str, or an array
+        The column of the targets (a list: several), or for arrays the targets themselves. Not needed to predict.
+    sample_weight : str, or an array
+        The column of the weights, or for arrays the weights themselves.
+    columns : list of str, default=None
+        The inputs; by default all columns but the targets and weights. They are found by name in every file.
+    classes : array-like, default=None
+        All labels, for classifiers. Only rows that can be read just once need it; elsewhere it saves a pass.
+    progress : callable, default=None
+        Called as `progress(rows_done, rows_in_all or None)` after each block; each pass over the rows counts anew.
+    checkpoint : path, default=None
+        A file in which `fit` saves how far it has come, so that the same call made again after a crash goes on from
+        there, with the same result to the last bit. It is removed when the fit is done.
+    checkpoint_every : float, default=60.0
+        Seconds between two saves; 0 saves after every block.
+
+    Returns
+    -------
+    Scan
+        What `fit` and `predict_blocks` take in the place of arrays.
+    """
+    if not (isinstance(checkpoint_every, Real) and float(checkpoint_every) >= 0.0):
+        raise ValueError(f"checkpoint_every={checkpoint_every!r} must be a number of seconds ≥ 0.")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress={progress!r} must be a function of the rows done and the rows in all.")
+    labels = None if classes is None else _labels(classes)
+    roles = {"target": target, "sample_weight": sample_weight, "columns": _names(columns)}
+    return Scan(
+        _source_of(source, roles, labels),
+        labels,
+        progress,
+        None if checkpoint is None else Path(checkpoint),
+        float(checkpoint_every),
+    )
+
+
+def _labels(classes: Any) -> np.ndarray:
+    """The given classes, sorted; of one kind, so that texts and numbers are never taken for each other."""
+    found = list(classes) if isinstance(classes, Iterable) else []
+    if not found or any(is_missing(label) for label in found):
+        raise ValueError(f"classes={classes!r} must be a list of all labels, at least one, and none of them missing.")
+    if len({isinstance(label, str) for label in found}) > 1:
+        raise ValueError(f"classes={classes!r} mixes texts with numbers: make them all the same, as in the rows.")
+    return np.unique(np.asarray(found))
+
+
+def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not len(columns):
+        raise ValueError(f"columns={columns!r} must be a list of names, at least one.")
+    return tuple(columns)
+
+
+def _refuse_clashing(target: Any, sample_weight: Any, columns: tuple[str, ...] | None) -> None:
+    """A column has one role: a target among the inputs would be learned by heart."""
+    targets = [target] if isinstance(target, str) else target
+    if not (targets is None or (isinstance(targets, list | tuple) and all(isinstance(name, str) for name in targets))):
+        raise TypeError(
+            f"target is a {type(target).__name__}, but here it names a column of the rows, or a list of them."
+        )
+    if not (sample_weight is None or isinstance(sample_weight, str)):
+        raise TypeError(f"sample_weight is a {type(sample_weight).__name__}, but here it names a column of the rows.")
+    named = [*(targets or ()), *([] if sample_weight is None else [sample_weight]), *(columns or ())]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"The column {twice!r} is named twice among target, sample_weight and columns: each column has one role."
+        )
+
+
+def refuse_plans(source: Any, reader: str) -> None:
+    """Refuse what is no rows yet, and would have to be computed whole."""
+    if hasattr(type(source), "__dask_graph__"):
+        raise TypeError(f"{reader} takes no Dask collections: give them to fit and predict themselves.")
+    if type(source).__name__ == "LazyFrame":
+        raise TypeError(
+            f"{reader} cannot read a LazyFrame, which is a plan and no rows: scan the files that it reads, write it "
+            "by sink_parquet and scan that, or give frame.collect()."
+        )
+
+
+def _source_of(source: Any, roles: dict[str, Any], labels: np.ndarray | None) -> Source:
+    refuse_plans(source, "ocrep.scan")
+    if is_on_disk(source) or isinstance(source, np.ndarray) or sparse.issparse(source):
+        if roles["columns"] is not None:
+            raise ValueError("columns= names columns of files and frames, and this is an array: slice it instead.")
+        return ArraySource(source, roles["target"], roles["sample_weight"])
+    _refuse_clashing(roles["target"], roles["sample_weight"], roles["columns"])
+    if _names_files(source):
+        try:
+            from ocrep._rows.scan.files import FileSource
+        except ModuleNotFoundError:
+            raise ImportError('ocrep.scan on files needs pandas and pyarrow: pip install "ocrep[cli]".') from None
+        return FileSource.of(source, **roles, text_labels=None if labels is None else labels.dtype.kind not in "biuf")
+    if hasattr(source, "columns") or hasattr(source, "column_names"):
+        return IterableSource([source], **roles)  # a frame in memory is one block
+    if (callable(source) or hasattr(source, "__iter__")) and not isinstance(source, bytes | Mapping):
+        return IterableSource(source, **roles)
+    raise TypeError(
+        f"ocrep.scan cannot read a {type(source).__name__}: give paths, a pyarrow dataset, an array, or an iterable of "
+        "(X, y) blocks."
+    )
+
+
+def _names_files(source: Any) -> bool:
+    if isinstance(source, str | os.PathLike) or type(source).__module__.startswith("pyarrow._dataset"):
+        return True
+    return (
+        isinstance(source, list | tuple)
+        and len(source) > 0
+        and all(isinstance(item, str | os.PathLike) for item in source)
+    )

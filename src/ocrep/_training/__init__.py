@@ -1,0 +1,1 @@
+"""From a recipe and rows to a training: what the parameters mean, targets, the learn loop, checkpoints."""

@@ -1,0 +1,103 @@
+"""All hidden sizes from one factor: the factor of the first m units is a leading block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ocrep._linalg.arrays import array_namespace, device_of
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.spectrum import Spectrum
+from ocrep.rules import NotApplicable, Rule
+from ocrep.rules.base import check_usable
+from ocrep.rules.cross_validation import mean_squared_error
+
+# Unit steps up to here, as in the paper; from coarse to fine above.
+UNIT_STEPS = 300
+COARSE_SIZES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What is known of one hidden size."""
+
+    n_hidden: int
+    gamma: float
+    condition: float
+    regularized_condition: float
+    cv_error: float | None
+    """Mean squared error of exact cross-validation, if there are folds."""
+    spectrum: Spectrum
+
+
+def at_size(factor: Factor, folds: FoldFactors | None, rule: Rule, n_hidden: int, n_fixed: int = 0) -> Size:
+    """Read one size off the factors; the first `n_fixed` features (a direct link) belong to every size."""
+    m = n_fixed + n_hidden
+    spectrum = factor.leading(m).spectrum()
+    if folds is not None:
+        check_usable(folds)
+    cut = None if folds is None else folds.leading(m)
+    gamma = rule.choose(spectrum, folds=cut).gamma
+    return Size(
+        n_hidden,
+        gamma,
+        float(spectrum.condition()),
+        float(spectrum.condition(gamma)),
+        None if cut is None else _cv_error(cut, rule, gamma),
+        spectrum,
+    )
+
+
+def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int = 0) -> int:
+    """The size with the least exact cross-validation error, the smaller one of equals."""
+
+    reasons: list[NotApplicable] = []
+
+    def error(n_hidden: int) -> float:
+        try:
+            cv_error = at_size(factor, folds, rule, n_hidden, n_fixed).cv_error
+        except NotApplicable as reason:  # the rule cannot judge this size; others may do
+            reasons.append(reason)
+            return math.inf
+        assert cv_error is not None
+        return cv_error
+
+    best = search(error, factor.n_features - n_fixed)
+    if len(reasons) and error(best) == math.inf:
+        raise reasons[0]
+    return best
+
+
+def search(error: Callable[[int], float], largest: int) -> int:
+    """Minimise over 1, …, `largest`: every size up to 300, else about 24 sizes and then finer around the best."""
+    seen: dict[int, float] = {}
+
+    def look(sizes: Sequence[int]) -> None:
+        for size in sizes:
+            if size not in seen:
+                seen[size] = error(size)
+
+    step = 1 if largest <= UNIT_STEPS else math.ceil(largest / COARSE_SIZES)
+    look([*range(largest, 0, -step), 1][::-1])
+    while step > 1:
+        best, step = min(seen, key=lambda size: (seen[size], size)), math.ceil(step / 4)
+        look([best + k * step for k in range(-4, 5) if 1 <= best + k * step <= largest])
+    return min(seen, key=lambda size: (seen[size], size))
+
+
+def _cv_error(folds: FoldFactors, rule: Rule, gamma: float) -> float:
+    """Exact CV error of the rule.
+
+    A rule that cross-validates gets the error of the γ it chose, as in the paper's joint search; any other
+    chooses anew on each training part.
+    """
+    xp, device = array_namespace(folds.spectra[0].sigma), device_of(folds.spectra[0].sigma)
+    if rule.folds is not None:
+        return float(mean_squared_error(folds, xp.asarray([gamma], dtype=xp.float64, device=device))[0])
+    total = 0.0
+    for held_out, spectrum in folds.held_out():
+        chosen = rule.choose(spectrum).gamma
+        total += float(held_out.squared_error(spectrum.weights(chosen), spectrum.intercept(chosen)))
+    return total / (sum(folds.weight_sums) * folds.n_targets)

@@ -1,0 +1,1 @@
+"""The public estimators: scikit-learn's interface, no numerics."""

@@ -1,0 +1,157 @@
+"""Rules that estimate the error of prediction from the spectrum and minimise it over γ."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ocrep._linalg.arrays import Array, array_namespace
+from ocrep._linalg.spectrum import Spectrum
+from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
+from ocrep.rules.search import minimise
+from ocrep.rules.variance import noise_variance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionRule(FlooredRule):
+    """A rule that minimises a function of the spectrum over γ."""
+
+    def _choose(self, evidence: Evidence) -> Choice:
+        spectrum = evidence.spectrum
+        return minimise(self, spectrum, lambda gamma: self.criterion(spectrum, gamma))
+
+    @abstractmethod
+    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """The quantity to minimise, one value per γ of an array."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GCV(CriterionRule):
+    """Generalised cross-validation: minimise V(γ) = n·‖(I − A(γ))T‖² / tr(I − A(γ))² (paper, eq. 7).
+
+    Reference: Golub, Heath, Wahba, Technometrics 21 (1979). It needs no estimate of the noise, and assumes
+    that the noise is independent with one variance. Several targets share one γ: their residuals are summed.
+    (The paper prints ‖I − A(λ)Y‖ for the numerator and means ‖(I − A(λ))Y‖; its λ is γ/n.)
+    """
+
+    name: ClassVar[str] = "gcv"
+
+    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """V(γ)."""
+        return spectrum.n * spectrum.rss(gamma) / spectrum.residual_dof(gamma) ** 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mallows(CriterionRule):
+    """Mallows' C_L: minimise rss(γ)/σ̂² + 2·dof(γ), summed over targets.
+
+    Reference: Mallows, Technometrics 15 (1973). It assumes independent noise of one variance per target, and
+    needs more rows than directions (n > p + 1) to estimate it.
+    """
+
+    name: ClassVar[str] = "mallows"
+
+    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """C_L(γ) without its constant."""
+        variances = [noise_variance(spectrum, target) for target in range(spectrum.UtT.shape[1])]
+        if not all(v > 0.0 for v in variances):
+            raise NotApplicable("The rule 'mallows' divides by the noise variance, which is zero here: use 'gcv'.")
+        rss = spectrum.rss_by_target(gamma)
+        scaled = sum(rss[:, q] / variance for q, variance in enumerate(variances))
+        return scaled / len(variances) + 2.0 * spectrum.dof(gamma)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InformationCriterion(CriterionRule):
+    """n·log(rss(γ)/n), summed over targets, plus a price for the effective degrees of freedom."""
+
+    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """The criterion, per target."""
+        fit = spectrum.n * mean_log(spectrum.rss_by_target(gamma), self.name)
+        return fit + self.price(spectrum.dof(gamma) + int(spectrum.intercept_fitted), spectrum.n)
+
+    @abstractmethod
+    def price(self, dof: Array, n: int) -> Array:
+        """What the degrees of freedom cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AIC(InformationCriterion):
+    """Akaike's criterion: minimise n·log(rss(γ)/n) + 2·dof(γ).
+
+    Reference: Akaike (1973); effective degrees of freedom after Hastie, Tibshirani (1990). It assumes Gaussian noise.
+    """
+
+    name: ClassVar[str] = "aic"
+
+    def price(self, dof: Array, n: int) -> Array:
+        """2·dof."""
+        return 2.0 * dof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AICc(InformationCriterion):
+    """Akaike's criterion corrected for small samples: minimise n·log(rss/n) + 2(dof + 1)·n/(n − dof − 2).
+
+    Reference: Hurvich, Tsai, Biometrika 76 (1989), in the form of Hurvich, Simonoff, Tsai (1998). It assumes Gaussian
+    noise; γ with n ≤ dof + 2 are not considered.
+    """
+
+    name: ClassVar[str] = "aicc"
+
+    def price(self, dof: Array, n: int) -> Array:
+        """2(dof + 1)·n/(n − dof − 2), infinite where that is not positive."""
+        xp = array_namespace(dof)
+        left = n - dof - 2.0
+        possible = left > 0.0
+        if not bool(xp.any(possible)):
+            raise NotApplicable(f"The rule 'aicc' needs more than three rows, and there are {n}: use 'ocrep'.")
+        return xp.where(possible, 2.0 * (dof + 1.0) * n / xp.where(possible, left, xp.ones_like(left)), xp.inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BIC(InformationCriterion):
+    """Schwarz's criterion: minimise n·log(rss(γ)/n) + log(n)·dof(γ).
+
+    Reference: Schwarz, Annals of Statistics 6 (1978), with effective degrees of freedom. It assumes Gaussian noise.
+    """
+
+    name: ClassVar[str] = "bic"
+
+    def price(self, dof: Array, n: int) -> Array:
+        """log(n)·dof."""
+        xp = array_namespace(dof)
+        return float(xp.log(xp.asarray(float(n)))) * dof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginalLikelihood(CriterionRule):
+    """Evidence: maximise the marginal likelihood of T ~ N(0, s²(I + HHᵀ/γ)), s² at its own maximum for each γ.
+
+    Reference: MacKay, Neural Computation 4 (1992). It assumes Gaussian noise and independent Gaussian weights of
+    variance s²/γ; an intercept has a flat prior (restricted likelihood). Each target has its own s².
+    """
+
+    name: ClassVar[str] = "evidence"
+
+    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """−2·log evidence per target, without constants: n'·log s²(γ) + Σ log(1 + σ²/γ)."""
+        xp = array_namespace(spectrum.sigma)
+        # Tᵀ(I + HHᵀ/γ)⁻¹T = Σ z²·γ/(σ² + γ) + ‖T − UUᵀT‖²
+        explained = xp.matmul(spectrum.shrinkage(gamma), spectrum.UtT**2)
+        log_s2 = mean_log(explained + spectrum.residual, self.name)
+        log_det = xp.sum(xp.log1p(spectrum.sigma**2 / gamma[:, None]), axis=1)
+        return (spectrum.n - int(spectrum.intercept_fitted)) * log_s2 + log_det
+
+
+def mean_log(sums: Array, rule: str) -> Array:
+    """The mean over targets of the logarithm of (γ × targets) sums of squares; targets that are zero do not count."""
+    xp = array_namespace(sums)
+    columns = [sums[:, q] for q in range(sums.shape[1]) if float(xp.max(sums[:, q])) > 0.0]
+    if not columns:
+        raise NotApplicable(
+            f"The rule {rule!r} takes the logarithm of the residual, and the target is zero: use 'ocrep'."
+        )
+    tiny = xp.finfo(xp.float64).smallest_normal
+    return sum(xp.log(xp.where(c > tiny, c, tiny * xp.ones_like(c))) for c in columns) / len(columns)

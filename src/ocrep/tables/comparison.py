@@ -1,0 +1,145 @@
+"""All rules and the literature's methods over repeated splits, and which of them really differ from OCReP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ocrep import literature
+from ocrep.analysis.compare import compare_rules
+from ocrep.analysis.significance import corrected_paired_t_test
+from ocrep.tables.problem import Problem
+from ocrep.tables.task import Task
+from ocrep.tables.training import Progress, errors, prepare, refusing, silent
+
+REFERENCE = "ocrep"
+LEVEL = 0.05
+_LITERATURE: dict[Task, dict[str, Any]] = {
+    "regression": {
+        "ELM": literature.ELMRegressor,
+        "RELM": literature.RELMRegressor,
+        "OP-ELM": literature.OPELMRegressor,
+        "TROP-ELM": literature.TROPELMRegressor,
+        "pruned ELM": literature.PrunedELMRegressor,
+    },
+    "classification": {"ELM": literature.ELMClassifier, "RELM": literature.RELMClassifier},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method's test errors, and whether they really differ from those of OCReP."""
+
+    name: str
+    errors: tuple[float, ...]
+    """One for each split."""
+    mean: float
+    deviation: float
+    difference: float
+    """Mean difference from OCReP; positive where the method is worse."""
+    p_value: float
+    """Of the corrected paired test, adjusted for the number of methods (Holm)."""
+
+    @property
+    def verdict(self) -> str:
+        """ "better", "worse" or "" where the difference may be chance."""
+        if self.name == REFERENCE or self.p_value >= LEVEL:
+            return ""
+        return "worse" if self.difference > 0 else "better"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The methods, the smallest mean error first, and why others are not among them."""
+
+    methods: tuple[Method, ...]
+    not_applicable: dict[str, str]
+    n_splits: int
+    test_share: float
+
+
+def compare_methods(
+    problem: Problem,
+    *,
+    n_hidden: int = 300,
+    n_splits: int = 10,
+    test: float = 0.3,
+    seed: int = 0,
+    published: bool = True,
+    progress: Progress = silent,
+) -> Comparison:
+    """Compare on `n_splits` random splits; the rules share one hidden layer on each split.
+
+    Methods of the literature have their own defaults, their own number of units among them. Errors are RMSE, or the
+    share of misclassified rows.
+    """
+    if n_splits < 2:
+        raise ValueError(f"n_splits={n_splits} must be at least 2: one split says nothing of chance.")
+    found: dict[str, list[float]] = {}
+    reasons: dict[str, str] = {}
+    for split in range(n_splits):
+        progress("Comparing", split, n_splits)
+        for name, error, reason in _on_one_split(problem, n_hidden, test, seed + split, published):
+            found.setdefault(name, []).append(error)
+            if reason:
+                reasons[name] = reason
+    complete = {name: values for name, values in found.items() if np.isfinite(values).all()}
+    missing = {name: reasons.get(name, "Its error is not finite.") for name in found if name not in complete}
+    return Comparison(_judged(complete, test), missing, n_splits, test)
+
+
+def _on_one_split(
+    problem: Problem, n_hidden: int, test: float, seed: int, published: bool
+) -> Iterator[tuple[str, float, str]]:
+    """Name, test error and, where there is none, the reason."""
+    X, y, X_test, y_test = prepare(problem, test=test, seed=seed)
+    with refusing():
+        table = compare_rules(X, y, n_hidden=n_hidden, test=(X_test, y_test), task=problem.task, random_state=seed)
+    for line in table.to_dict("records"):
+        yield line["rule"], float(line["test_error"]), line["reason"] if isinstance(line["reason"], str) else ""
+    for name, kind in _LITERATURE[problem.task].items() if published else ():
+        yield name, *_published_error(kind, seed, problem.task, (X, y), (X_test, y_test))
+
+
+def _published_error(
+    kind: Any, seed: int, task: Task, training: tuple[Any, np.ndarray], test: tuple[Any, np.ndarray]
+) -> tuple[float, str]:
+    try:
+        model = kind(random_state=seed).fit(*training)
+        found = errors(task, test[1], model.predict(test[0]), training[1])
+    except ValueError as reason:
+        return float("nan"), str(reason)
+    return found["rmse" if task == "regression" else "error"], ""
+
+
+def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:
+    others = [name for name in found if name != REFERENCE]
+    tests = {name: corrected_paired_t_test(found[name], found[REFERENCE], test_share=test) for name in others}
+    adjusted = dict(zip(others, holm([tests[name].p_value for name in others]), strict=True))
+    methods = [
+        Method(
+            name,
+            tuple(values),
+            mean=float(np.mean(values)),
+            deviation=float(np.std(values, ddof=1)),
+            difference=tests[name].difference if name in tests else 0.0,
+            p_value=adjusted.get(name, 1.0),
+        )
+        for name, values in found.items()
+    ]
+    return tuple(sorted(methods, key=lambda method: method.mean))
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """Adjust p-values so that calling those below a level different is wrong in any of them with that probability.
+
+    Holm (1979): the k-th smallest of m is multiplied by m − k + 1, and none may be smaller than the one before.
+    """
+    adjusted, largest = [1.0] * len(p_values), 0.0
+    for place, index in enumerate(np.argsort(p_values, kind="stable")):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted

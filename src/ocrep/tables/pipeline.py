@@ -1,0 +1,126 @@
+"""The saved model: a scikit-learn Pipeline that fills, codes and learns, and what it says of its columns."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
+from ocrep.tables.problem import InputKind, Problem
+from ocrep.tables.task import Task
+
+MISSING = "(missing)"
+"""The category of a text that is missing."""
+_ATTRIBUTE = "ocrep_table_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the user chose of the network."""
+
+    n_hidden: int | str = 300
+    gamma: str | float = "ocrep"
+    intercept: bool = False
+    calibrate: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What a model knows of the table that it learned; kept in the model file as plain data."""
+
+    target: str
+    task: Task
+    kinds: dict[str, InputKind]
+    ids: list[str]
+    n_rows: int
+    scores: dict[str, float]
+    """Errors on held-out rows; empty if none were held out."""
+
+
+def network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
+    """The network for a task, not yet trained."""
+    options: dict[str, Any] = {
+        "gamma": settings.gamma,
+        "fit_intercept": settings.intercept,
+        "random_state": settings.seed,
+    }
+    if task == "regression":
+        return PinvRegressor(settings.n_hidden, **options)
+    return PinvClassifier(settings.n_hidden, calibrate="loo" if settings.calibrate else None, **options)
+
+
+def preprocessing(kinds: dict[str, InputKind]) -> ColumnTransformer:
+    """Numbers and booleans: missing ones become the column's median. Texts: one 0/1 column for each, missing too."""
+    texts = [name for name, kind in kinds.items() if kind == "text"]
+    numbers = [name for name in kinds if name not in texts]
+    steps: list[Any] = []
+    if numbers:
+        steps.append(("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers))
+    if texts:
+        # A text that training has not seen is none of the known ones: zeros in all their columns.
+        coder = OneHotEncoder(handle_unknown="ignore")
+        filler = SimpleImputer(strategy="constant", fill_value=MISSING)
+        steps.append(("texts", Pipeline([("fill", filler), ("one_hot", coder)]), texts))
+    return ColumnTransformer(steps, verbose_feature_names_out=False)
+
+
+def assemble(problem: Problem, settings: Settings) -> Pipeline:
+    """Preprocessing and network in one, not yet trained."""
+    return Pipeline([("columns", preprocessing(problem.kinds)), ("network", network(problem.task, settings))])
+
+
+def label(model: Pipeline, problem: Problem, scores: dict[str, float]) -> None:
+    """Write on the model what it has learned from."""
+    about = Description(
+        target=problem.target,
+        task=problem.task,
+        kinds=problem.kinds,
+        ids=list(problem.ids),
+        n_rows=len(problem.y),
+        scores=scores,
+    )
+    setattr(model, _ATTRIBUTE, asdict(about))
+
+
+def describe(model: Any) -> Description | None:
+    """What a model says of its table.
+
+    A model that another program saved says it by the names of its features, which are then numbers, or not at all.
+    """
+    about = vars(model).get(_ATTRIBUTE)
+    if about is not None:
+        return Description(**about)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return None
+    task: Task = "classification" if hasattr(model, "classes_") else "regression"
+    kinds: dict[str, InputKind] = dict.fromkeys(map(str, names), "number")
+    return Description(target="prediction", task=task, kinds=kinds, ids=[], n_rows=0, scores={})
+
+
+def known_texts(model: Any) -> dict[str, np.ndarray]:
+    """The categories of each text column that training has seen."""
+    if not isinstance(model, Pipeline) or "columns" not in model.named_steps:
+        return {}
+    columns = model.named_steps["columns"]
+    chosen = {name: (fitted, names) for name, fitted, names in columns.transformers_}
+    if "texts" not in chosen:
+        return {}
+    fitted, names = chosen["texts"]
+    return dict(zip(names, fitted.named_steps["one_hot"].categories_, strict=True))
+
+
+def example_rows(model: Any) -> Any:
+    """One row that the model could be given, for tools that must see the kinds of its columns; None if unknown."""
+    about = describe(model)
+    if about is None:
+        return None
+    return pandas.DataFrame({name: [MISSING if kind == "text" else 0.0] for name, kind in about.kinds.items()})

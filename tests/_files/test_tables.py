@@ -1,0 +1,222 @@
+"""Files of rows: what is written is what is read, whole or in blocks, whatever the format."""
+
+import gzip
+import io
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+from ocrep._files import (
+    DataError,
+    OutputError,
+    check_output,
+    column_names,
+    count_rows,
+    format_of,
+    read_blocks,
+    read_table,
+    reading,
+    table_writer,
+    writing,
+)
+
+FORMATS = ("csv", "tsv", "csv.gz", "tsv.gz", "parquet", "pq", "feather", "arrow")
+KINDS = {"number": "number", "flag": "boolean", "text": "text"}
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame(
+        {
+            "number": [1.5, np.nan, -2e300, 3.0],
+            "flag": [True, False, True, True],
+            "text": ["a, b", 'say "x"', None, "two\nlines"],
+            "id": ["007", "08", "9", "NA"],
+        }
+    )
+
+
+def write(path, *frames):
+    with table_writer(path) as append:
+        for part in frames:
+            append(part)
+    return path
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_is_written_in_blocks_is_read_whole_and_in_blocks(form, frame, tmp_path, monkeypatch):
+    path = write(tmp_path / f"rows.{form}", frame[:1], frame[1:])
+    assert column_names(path) == list(frame)
+    table = read_table(path, ["text", "number", "flag"])
+    assert table.kinds == {"text": "text", "number": "number", "flag": "boolean"}
+    np.testing.assert_array_equal(table.frame["number"], frame["number"])
+    np.testing.assert_array_equal(table.frame["flag"], frame["flag"].astype(float))
+    assert table.frame["text"].fillna("none").tolist() == ["a, b", 'say "x"', "none", "two\nlines"]
+    monkeypatch.setattr(reading, "BLOCK_ROWS", 3)
+    blocks = list(read_blocks(path, KINDS, keep=["id"]))
+    assert [block.start for block in blocks] == list(np.cumsum([0, *(len(block.inputs) for block in blocks[:-1])]))
+    assert max(len(block.inputs) for block in blocks) <= 3
+    joined = pd.concat([block.inputs for block in blocks], ignore_index=True)
+    pd.testing.assert_frame_equal(joined[["text", "number", "flag"]], table.frame)
+    assert [name for block in blocks for name in block.kept["id"]] == frame["id"].tolist()
+
+
+def test_the_same_rows_are_the_same_bytes(frame, tmp_path):
+    first, again = (write(tmp_path / name, frame).read_bytes() for name in ("a.csv.gz", "b.csv.gz"))
+    assert first == again
+    assert gzip.decompress(first) == write(tmp_path / "c.csv", frame).read_bytes()
+
+
+def test_types_of_kept_columns_stay(tmp_path):
+    path = tmp_path / "typed.parquet"
+    pq.write_table(pa.table({"x": [1.0, 2.0, 3.0], "id": pa.array([2**60 + 1, None, 3])}), path)
+    (block,) = read_blocks(path, {"x": "number"}, keep=["id"])
+    out = write(tmp_path / "out.parquet", block.kept.assign(y=1.0))
+    assert pq.read_table(out)["id"].to_pylist() == [2**60 + 1, None, 3]
+    assert write(tmp_path / "out.csv", block.kept).read_text() == f"id\n{2**60 + 1}\n\n3\n".replace("\n\n", '\n""\n')
+
+
+def test_float32_stays_and_other_numbers_become_float64(tmp_path):
+    columns = {
+        "half": pa.array([1.0, 2.0], pa.float16()),
+        "single": pa.array([1.0, None], pa.float32()),
+        "whole": pa.array([1, None], pa.int64()),
+        "money": pa.array(["1.50", "2.25"]).cast(pa.decimal128(10, 2)),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "numbers.parquet")
+    table = read_table(tmp_path / "numbers.parquet", list(columns))
+    assert [str(dtype) for dtype in table.frame.dtypes] == ["float32", "float32", "float64", "float64"]
+    assert table.frame["money"].tolist() == [1.5, 2.25]
+    assert table.frame["whole"].isna().tolist() == [False, True]
+
+
+def test_kinds_of_other_columns(tmp_path):
+    columns = {
+        "day": pa.array([0, 1], pa.date32()),
+        "nothing": pa.nulls(2),
+        "no_number": pa.array([None, None], pa.float64()),
+        "list": pa.array([[1], [2]]),
+        "raw": pa.array([b"x", b"y"]),
+        "category": pa.array(["a", "b"]).dictionary_encode(),
+        "grade": pa.array([1, 2]).dictionary_encode(),
+    }
+    feather.write_feather(pa.table(columns), str(tmp_path / "odd.feather"))
+    table = read_table(tmp_path / "odd.feather", list(columns))
+    kinds = ("date", "empty", "empty", "other", "other", "text", "text")
+    assert table.kinds == dict(zip(columns, kinds, strict=True))
+    assert table.frame["category"].tolist() == ["a", "b"]
+    assert table.frame["grade"].tolist() == ["1", "2"]
+    with pytest.raises(DataError, match="'list' must hold a number in each row, as in training, but it holds lists"):
+        next(read_blocks(tmp_path / "odd.feather", {"list": "number"}))
+
+
+def test_texts_of_numbers_and_booleans_are_understood(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("x,b\n 1.5 ,TRUE\nNA,\n-2e3,0\n")
+    (block,) = read_blocks(path, {"x": "number", "b": "boolean"})
+    np.testing.assert_array_equal(block.inputs["x"], [1.5, np.nan, -2000.0])
+    np.testing.assert_array_equal(block.inputs["b"], [1.0, np.nan, 0.0])
+
+
+def test_large_numbers_are_not_infinite(tmp_path):
+    path = tmp_path / "large.csv"
+    path.write_text("x\n1e308\n1e308\n")
+    assert read_table(path, ["x"]).frame["x"].tolist() == [1e308, 1e308]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [("a;b\n1;2\n", ["a", "b"]), ("a\tb\n1\t2\n", ["a", "b"]), ("a\n1\n", ["a"])]
+)
+def test_other_delimiters_are_seen_in_the_header(text, names, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    assert column_names(path) == names
+    assert read_table(path, names).frame.iloc[0].tolist() == [1.0, 2.0][: len(names)]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
+    path = tmp_path / "excel.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n")
+    assert column_names(path) == ["a", "b"]
+    assert read_table(path, ["a"]).frame["a"].tolist() == [1.0]
+
+
+def test_a_format_is_told_by_its_suffix():
+    assert format_of("a.b.CSV.gz").gzipped
+    for name in ("a", "a.parquet.gz", "a.gz", "a.txt"):
+        with pytest.raises(DataError, match="does not tell a known format"):
+            format_of(name)
+
+
+def test_rows_are_counted_where_the_file_knows(frame, tmp_path):
+    assert count_rows(write(tmp_path / "a.parquet", frame)) == 4
+    assert count_rows(write(tmp_path / "a.csv", frame)) is None
+
+
+def test_a_byte_that_is_no_text_far_down_the_file(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_bytes(b"a,b\n" + b"1,x\n" * 50_000 + b"1,\xe4\n")
+    with pytest.raises(DataError, match=r"late\.csv, line 50002, is not UTF-8 text"):
+        read_table(path, ["a", "b"])
+    with pytest.raises(DataError, match="line 50002"):
+        list(read_blocks(path, {"a": "number", "b": "text"}))
+
+
+def test_no_rows(tmp_path):
+    for form in ("parquet", "feather"):
+        empty = pd.DataFrame({"x": pd.Series([], dtype=float)})
+        getattr(empty, f"to_{form}")(tmp_path / f"empty.{form}")
+        with pytest.raises(DataError, match="no rows"):
+            read_table(tmp_path / f"empty.{form}", ["x"])
+
+
+def test_a_cell_that_never_ends(tmp_path):
+    path = tmp_path / "open.csv"
+    path.write_text('a,b\n1,2\n"' + "x" * 200_000)
+    with pytest.raises(DataError, match=r"open\.csv, after line"):
+        read_table(path, ["a"])
+
+
+def test_an_error_on_the_way_leaves_no_file(frame, tmp_path):
+    def fail(path):
+        with table_writer(path) as append:
+            append(frame)
+            raise ZeroDivisionError
+
+    for form in FORMATS:
+        with pytest.raises(ZeroDivisionError):
+            fail(tmp_path / f"x.{form}")
+    assert os.listdir(tmp_path) == []
+
+
+def test_standard_output(frame, monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr("sys.stdout", shown)
+    write("-", frame[:1][["id", "number"]])
+    assert shown.getvalue() == "id,number\n007,1.5\n"
+    check_output("-")
+
+
+def test_an_error_of_the_system_is_one_of_the_output(tmp_path):
+    with pytest.raises(OutputError, match=r"Cannot write here: No space left\."), writing("here"):
+        raise OSError(28, "No space left")
+    with pytest.raises(BrokenPipeError), writing("here"):
+        raise BrokenPipeError
+    check_output(tmp_path / "fine.csv", table=True)
+    assert os.listdir(tmp_path) == []
+
+
+def test_marks_in_quoted_names_and_blank_lines_above_the_header_divide_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text('\n\r\n"size, mm";y\n1;2\n', encoding="utf-8")
+    assert column_names(tmp_path / "t.csv") == ["size, mm", "y"]
+    assert read_table(tmp_path / "t.csv", ["size, mm", "y"]).frame.to_numpy().tolist() == [[1.0, 2.0]]
+
+
+def test_standard_output_is_named_where_it_cannot_be_written():
+    with pytest.raises(OutputError, match="Cannot write to standard output: No space left"), writing("-"):
+        raise OSError(28, "No space left on device")

@@ -1,0 +1,194 @@
+"""Work on chunks: every row once, the same result on any number of threads, BLAS left as it was."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import ocrep._linalg.parallel
+from ocrep import PinvClassifier, PinvRegressor, RandomLayer
+from ocrep._linalg.blocks import BLOCK_ENTRIES
+from ocrep._linalg.gram import LANE_ENTRIES, WIDEST_LANE, lanes_for
+from ocrep._linalg.parallel import CHUNK_ENTRIES, in_lanes, on_chunks, thread_count
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    def use(number):
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", str(number))
+
+    return use
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 8])
+@pytest.mark.parametrize("n_rows", [0, 1, 5, 1000, 4097])
+def test_every_row_is_worked_on_once(threads, number, n_rows):
+    threads(number)
+    seen = np.zeros(n_rows, dtype=int)
+
+    def work(chunk):
+        seen[chunk] += 1
+
+    on_chunks(lambda height: work, n_rows, CHUNK_ENTRIES // 100)
+    assert (seen == 1).all()
+
+
+def test_several_threads_share_the_work_and_blas_is_left_as_it_was(threads):
+    def blas_threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    threads(3)
+    before, during, names = blas_threads(), [], set()
+
+    def work(chunk):
+        names.add(threading.current_thread().name)
+        during.append(blas_threads())
+        # A caller beside us begins and ends while we are at work.
+        on_chunks(lambda height: lambda part: None, 100, CHUNK_ENTRIES)
+
+    on_chunks(lambda height: work, 9 * 16, CHUNK_ENTRIES)
+    assert len(names) > 1
+    assert during == [[1] * len(before)] * 9
+    assert blas_threads() == before
+
+
+def test_an_error_in_a_thread_is_raised(threads):
+    threads(2)
+
+    def work(chunk):
+        if chunk.start >= 80:
+            raise FloatingPointError("here")
+
+    with pytest.raises(FloatingPointError, match="here"):
+        on_chunks(lambda height: work, 10 * 16, CHUNK_ENTRIES)
+
+
+def test_the_number_of_threads_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    assert thread_count() == 3
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert thread_count() == 5
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert thread_count() >= 1
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu", "hardlimit", "gaussian", "identity"])
+@pytest.mark.parametrize("direct_link", [False, True])
+def test_layers_are_the_same_to_the_last_bit_on_any_number_of_threads(threads, activation, direct_link):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 5))
+    layer = RandomLayer(300, activation=activation, direct_link=direct_link, random_state=0).fit(X)
+    results = []
+    for number in (1, 2, 4):
+        threads(number)
+        results.append(layer.transform(X))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_predictions_are_the_same_to_the_last_bit_on_any_number_of_threads(threads):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(4000, 5)), rng.standard_normal((4000, 2))
+    model = PinvRegressor(200, random_state=0).fit(X, y)
+    threads(1)
+    one = model.predict(X)
+    threads(3)
+    np.testing.assert_array_equal(model.predict(X), one)
+
+
+def test_single_precision_predicts_nearly_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(2000, 5)) + 1e4
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(2000)
+    model = PinvRegressor(100, random_state=0).fit(X, y)
+    single = model.as_float32()
+    assert single.coef_.dtype == single.layer_.map_.weights.dtype == np.float32
+    assert model.coef_.dtype == model.layer_.map_.weights.dtype == np.float64
+    difference = np.abs(single.predict(X) - model.predict(X)).max()
+    assert 0.0 < difference <= 1e-6 * max(1.0, np.linalg.norm(model.coef_))
+    with pytest.raises(ValueError, match="for prediction only"):
+        single.partial_fit(X, y)
+    labels = (y > 0).astype(int)
+    classifier = PinvClassifier(100, random_state=0).fit(X, labels)
+    assert (classifier.as_float32().predict(X) == classifier.predict(X)).mean() > 0.999
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 7])
+def test_lanes_take_items_in_turn(lanes):
+    def step(state, item):
+        return [*(state or []), item]
+
+    assert in_lanes(step, iter(range(5)), lanes) == [list(range(lane, 5, lanes)) for lane in range(min(lanes, 5))]
+    assert in_lanes(step, iter(()), lanes) == []
+
+
+def test_an_error_in_a_lane_is_raised():
+    def step(state, item):
+        raise FloatingPointError(str(item))
+
+    with pytest.raises(FloatingPointError, match="0"):
+        in_lanes(step, iter(range(5)), 2)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "orthogonal"])
+@pytest.mark.parametrize("factor", ["auto", "qr"])
+def test_fits_agree_on_any_number_of_threads_and_are_had_again_to_the_last_bit(threads, factor, weights):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(60_000, 3))
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(60_000)
+    found = []
+    for number in (1, 3, 3):
+        threads(number)
+        model = PinvRegressor(60, weight_init=weights, solver=factor, fit_intercept=True, random_state=0).fit(X, y)
+        found.append((model.gamma_, model.coef_))
+    assert found[1][0] == found[2][0]
+    np.testing.assert_array_equal(found[1][1], found[2][1])
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-6, atol=1e-6 * np.abs(found[0][1]).max())
+
+
+def test_lanes_and_what_they_hold_are_bounded_however_many_threads_there_are(threads):
+    block = np.zeros((6800, 300)), np.zeros((6800, 1))
+    for number, lanes in ((1, 1), (2, 2), (64, LANE_ENTRIES // (5 * BLOCK_ENTRIES))):
+        threads(number)
+        assert lanes_for([block])[1] == lanes
+    assert lanes_for([(np.zeros((8, WIDEST_LANE + 1)), np.zeros((8, 1)))])[1] == 1
+
+
+def test_lanes_share_the_threads_of_blas(threads):
+    def step(state, item):
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    threads(2)
+    assert in_lanes(step, iter(range(2)), 2) == [{1}, {1}]
+    assert in_lanes(step, iter(range(4)), 4) == [{1}] * 4
+    threads(4)
+    assert max(max(found) for found in in_lanes(step, iter(range(2)), 2)) in (1, 2)  # BLAS may have but one
+
+
+def test_blas_is_limited_once_for_all_callers_and_let_free_by_the_last(monkeypatch):
+    told = []
+
+    class Limit:
+        def restore_original_limits(self):
+            told.append("free")
+
+    class Controller:
+        def limit(self, *, limits, user_api):
+            told.append((limits, user_api))
+            return Limit()
+
+    monkeypatch.setattr(ocrep._linalg.parallel, "_controller", Controller)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "6")
+    blas = ocrep._linalg.parallel._Blas()
+    first, second = blas.divided_among(3), blas.divided_among(2)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert told == [(2, "blas")]
+    second.__exit__(None, None, None)
+    assert told == [(2, "blas"), "free"]
+    with blas.divided_among(12):
+        assert told[2:] == [(1, "blas")]
+    assert told[3:] == ["free"]

@@ -1,0 +1,173 @@
+"""All hidden sizes from one factor: each equals a fit of that size."""
+
+import numpy as np
+import pytest
+from support.problems import random_problem, smooth_problem, with_condition
+
+from ocrep import Factor, PinvClassifier, PinvRegressor, hidden_size_path, rules
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._training.hidden_size import search
+from ocrep.datasets import load
+from ocrep.rules.cross_validation import mean_squared_error
+
+EPS = np.finfo(float).eps
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("n_rows", "n_features"), [(40, 9), (5, 9), (9, 9), (11, 9)])
+def test_the_leading_block_is_the_factor_of_the_first_features(n_rows, n_features, intercept):
+    H, T = random_problem(n_rows, n_features, 2)
+    whole = Factor.of(H, T, intercept=intercept)
+    for m in range(1, n_features + 1):
+        ours, direct = whole.leading(m).spectrum(), Factor.of(H[:, :m], T, intercept=intercept).spectrum()
+        np.testing.assert_allclose(ours.sigma, direct.sigma, rtol=1e-10)
+        np.testing.assert_allclose(ours.residual, direct.residual, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(ours.weights(0.1), direct.weights(0.1), rtol=1e-9)
+        np.testing.assert_allclose(ours.intercept(0.1), direct.intercept(0.1), rtol=1e-9, atol=1e-12)
+
+
+def test_a_leading_block_merges_like_any_factor():
+    H, T = random_problem(40, 9)
+    a, b = Factor.of(H[:20], T[:20], intercept=True).leading(4), Factor.of(H[20:], T[20:], intercept=True).leading(4)
+    np.testing.assert_allclose(
+        a.merge(b).spectrum().weights(0.2), Factor.of(H[:, :4], T, intercept=True).spectrum().weights(0.2), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("m", [0, 10])
+def test_sizes_that_are_not_there_are_refused(m):
+    with pytest.raises(ValueError, match="9 features"):
+        Factor.of(*random_problem(40, 9)).leading(m)
+
+
+def test_folds_of_the_first_features_keep_their_errors():
+    H = with_condition(1e5, 60, 9)
+    T = np.random.default_rng(0).standard_normal((60, 2))
+    cut = FoldFactors.empty(FoldPlan()).absorb([(H, T, None)], intercept=True).leading(5)
+    direct = FoldFactors.empty(FoldPlan()).absorb([(H[:, :5], T, None)], intercept=True)
+    gammas = np.array([1e-6, 1e-2])
+    np.testing.assert_allclose(mean_squared_error(cut, gammas), mean_squared_error(direct, gammas), rtol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", ["ocrep", "gcv", "kfold", "ocrep_cv", 1e-3])
+@pytest.mark.parametrize("options", [{}, {"direct_link": True, "fit_intercept": True}], ids=["plain", "linked"])
+@pytest.mark.parametrize("n_rows", [90, 14])
+def test_the_path_equals_separate_fits(gamma, options, n_rows):
+    X, y = smooth_problem(n_rows + 50, 5)
+    train, test = (X[:n_rows], y[:n_rows]), (X[n_rows:], y[n_rows:])
+    sizes = [1, 2, 7, 20]
+    path = hidden_size_path(*train, sizes=sizes, gamma=gamma, test=test, random_state=0, **options)
+    assert list(path["n_hidden"]) == sizes
+    for line in path.itertuples():
+        model = PinvRegressor(line.n_hidden, gamma=gamma, random_state=0, store_folds=True, **options).fit(*train)
+        assert line.gamma == pytest.approx(model.gamma_, rel=1e-4)
+        assert line.condition == pytest.approx(model.condition_number_, rel=100 * EPS * model.condition_number_ + 1e-9)
+        assert line.regularized_condition == pytest.approx(model.regularized_condition_number_, rel=1e-3)
+        error = np.sqrt(np.mean((model.predict(test[0]) - test[1]) ** 2))
+        assert line.test_error == pytest.approx(error, rel=1e-4)
+
+
+def test_cross_validation_chooses_gamma_anew_on_each_training_part():
+    X, y = smooth_problem(90, 5)
+    path = hidden_size_path(X, y, sizes=[12], random_state=0, input_scaling=None)
+    fold = FoldPlan().of_rows(0, 90)
+    lost = 0.0
+    for v in range(3):
+        model = PinvRegressor(12, random_state=0, input_scaling=None).fit(X[fold != v], y[fold != v])
+        lost += np.sum((model.predict(X[fold == v]) - y[fold == v]) ** 2)
+    assert path["cv_error"][0] == pytest.approx(np.sqrt(lost / 90), rel=1e-8)
+
+
+def test_a_path_without_folds_and_with_labels():
+    X, y = load("iris", return_X_y=True)
+    path = hidden_size_path(X[::2], y[::2], sizes=[3, 30], n_folds=0, test=(X[1::2], y[1::2]), random_state=0)
+    assert path["cv_error"].isna().all()
+    model = PinvClassifier(30, random_state=0).fit(X[::2], y[::2])
+    assert path["test_error"][1] == pytest.approx(1 - model.score(X[1::2], y[1::2]))
+
+
+@pytest.mark.parametrize("estimator", [PinvRegressor, PinvClassifier])
+@pytest.mark.parametrize("options", [{}, {"direct_link": True, "fit_intercept": True, "gamma": "kfold"}])
+def test_auto_takes_the_size_with_the_least_error(estimator, options):
+    X, y = load("wine", return_X_y=True)
+    y = y if estimator is PinvClassifier else X[:, 0]
+    X = X[:, 1:]
+    model = estimator("auto", max_hidden=30, random_state=0, **options).fit(X, y)
+    path = hidden_size_path(X, y, sizes=range(1, 31), random_state=0, **options)
+    assert model.n_hidden_ == path["n_hidden"][path["cv_error"].argmin()]
+    gamma = options.get("gamma", "ocrep")
+    same = estimator(model.n_hidden_, random_state=0, **{**options, "gamma": gamma}).fit(X, y)
+    assert model.gamma_ == pytest.approx(same.gamma_, rel=1e-5)
+    np.testing.assert_array_equal(model.predict(X) == same.predict(X), True) if estimator is PinvClassifier else (
+        np.testing.assert_allclose(model.predict(X), same.predict(X), rtol=1e-5)
+    )
+    assert model.layer_.transform(X).shape[1] == same.layer_.transform(X).shape[1]
+
+
+def test_auto_goes_on_with_partial_fit_of_the_size_it_chose():
+    X, y = smooth_problem(200, 5)
+    model = PinvRegressor("auto", max_hidden=20, input_scaling=(-1.0, 1.0), random_state=0).fit(X[:100], y[:100])
+    size = model.n_hidden_
+    model.partial_fit(X[100:], y[100:])
+    assert model.n_hidden_ == size
+    same = PinvRegressor(size, input_scaling=(-1.0, 1.0), random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), same.predict(X), rtol=1e-6)
+
+
+def test_the_coarse_search_finds_the_minimum_of_a_valley():
+    looked_at = []
+
+    def error(size):
+        looked_at.append(size)
+        return abs(size - 777)
+
+    assert search(error, 1500) == 777
+    assert len(looked_at) == len(set(looked_at)) < 80
+    assert search(lambda size: (size - 250) ** 2, 300) == 250
+    assert search(lambda size: 0.0, 1000) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y: PinvRegressor("auto").partial_fit(X, y), "all rows at once"),
+        (lambda X, y: PinvRegressor("auto", gamma="loo").fit(X, y), "chooses the size from factors alone"),
+        (lambda X, y: PinvRegressor("auto", max_hidden=5).fit(X[:1], y[:1]), r"1 sample\(s\) are too few"),
+        (lambda X, y: PinvRegressor(5, store_folds=5, gamma="kfold").fit(X, y), "make them the same"),
+        (lambda X, y: hidden_size_path(X, y, sizes=[2.7]), "whole"),
+        (lambda X, y: hidden_size_path(X, y, sizes=[3], gamma="kfold", n_folds=5), "leave n_folds out"),
+        (lambda X, y: PinvRegressor("auto", weight_init="orthogonal").fit(X, y), "nested"),
+        (lambda X, y: PinvRegressor("auto", max_hidden=0).fit(X, y), "max_hidden"),
+        (lambda X, y: PinvRegressor("automatic").fit(X, y), "'auto'"),
+        (lambda X, y: hidden_size_path(X, y, gamma="loo"), "use 'kfold'"),
+        (lambda X, y: hidden_size_path(X, y, sizes=[]), "at least one"),
+        (lambda X, y: hidden_size_path(X, y, sizes=[3], weight_scale="inverse_sqrt"), "nested"),
+        (lambda X, y: hidden_size_path(X, y, sizes=[3], task="rank"), "Unknown task"),
+    ],
+)
+def test_what_a_path_refuses(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*smooth_problem(30, 5))
+
+
+def test_sizes_that_a_rule_cannot_judge_are_left_out():
+    X, y = smooth_problem(40, 5)
+    path = hidden_size_path(X, y, sizes=[5, 10, 60], gamma="hoerl_kennard", random_state=0)
+    assert path["gamma"].notna().tolist() == [True, True, False]
+    assert "more than" in path["reason"][2]
+    model = PinvRegressor("auto", max_hidden=60, gamma="hoerl_kennard", random_state=0).fit(X, y)
+    assert model.n_hidden_ < 40
+    with pytest.raises(rules.NotApplicable, match="one target"):
+        PinvRegressor("auto", max_hidden=5, gamma="hoerl_kennard").fit(X, np.column_stack([y, y]))
+
+
+def test_several_targets_average_the_error_of_the_path():
+    X, y = smooth_problem(60, 5)
+    one = hidden_size_path(X, y, sizes=[8], random_state=0)["cv_error"][0]
+    two = hidden_size_path(X, np.column_stack([y, y]), sizes=[8], random_state=0)["cv_error"][0]
+    assert two == pytest.approx(one, rel=1e-9)
+
+
+def test_rules_are_checked_before_the_work():
+    with pytest.raises(rules.NotApplicable):
+        hidden_size_path(*smooth_problem(30, 5), gamma=rules.KFold(scoring="error"))

@@ -1,0 +1,389 @@
+"""Every command of the real program on the bundled sets, as CSV and as Parquet."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.program import ocrep, ocrep_many
+from support.tiny_study import TINY
+
+from ocrep import __version__, load_model, rules, study
+from ocrep.cli import _stop, exit_codes, options
+from ocrep.cli.printing import print_pairs
+from ocrep.cli.running import run
+from ocrep.datasets import info, load
+
+BUNDLED = [record for record in info() if record.bundled]
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "skops", "plotly"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """All bundled sets as files, a small model for each of them and each format, and their predictions."""
+    here = tmp_path_factory.mktemp("program")
+    fits = [
+        [
+            *f"fit {record.name}.{form} --target target --out {record.name}.{form}.skops".split(),
+            *("--n-hidden", "20", "--json"),
+            *(["--calibrate"] if record.name == "iris" else []),
+        ]
+        for record in BUNDLED
+        for form in ("csv", "parquet")
+    ]
+    predictions = [
+        f"predict {record.name}.{form}.skops {record.name}.{other} --out {record.name}.{form}.pred.{out}".split()
+        for record in BUNDLED
+        for form, other, out in (("csv", "parquet", "csv"), ("parquet", "csv", "parquet"))
+    ]
+    exports = [["datasets", "--export", "."], ["datasets", "--export", ".", "--format", "parquet", "--json"]]
+    outcomes = ocrep_many([*exports, *fits, *predictions], cwd=here)
+    assert [(outcome.code, outcome.err) for outcome in outcomes] == [(0, "")] * len(outcomes)
+    assert outcomes[0].out.split() == [f"{record.name}.csv" for record in BUNDLED]
+    assert json.loads(outcomes[1].out) == {"files": [f"{record.name}.parquet" for record in BUNDLED]}
+    results = [json.loads(outcome.out) for outcome in outcomes[2 : 2 + len(fits)]]
+    (here / "fits.json").write_text(json.dumps(results))
+    assert outcomes[2 + len(fits)].out == "abalone.csv.pred.csv holds the predictions of 4,177 rows.\n"
+    return here
+
+
+def test_help_answers_without_the_numerical_libraries():
+    script = """
+import sys
+from ocrep.cli import main
+for arguments in (["--help"], ["fit", "--help"], ["--version"], ["fit", "a.csv", "-t", "y", "-o", "m", "--gamma", "x"]):
+    sys.argv = ["ocrep", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        print("code", end.code)
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    *text, modules = done.stdout.splitlines()
+    assert not HEAVY & set(modules.split())
+    shown = "\n".join(text)
+    assert [line for line in text if line.startswith("code")] == ["code 0"] * 3 + ["code 2"]
+    assert f"ocrep {__version__}" in text
+    for word in ("fit", "predict", "diagnose", "compare", "study", "datasets", "export", "inspect", "130 interrupted"):
+        assert word in shown
+
+
+def test_models_are_read_without_torch_and_dask(folder):
+    script = (
+        "import sys\nfrom ocrep import load_model\nload_model('iris.csv.skops')\n"
+        "print('seen', *({'torch', 'dask'} & set(sys.modules)))\n"
+        "assert not [name for name, module in sys.modules.items() if module is None and 'sklearn' in name]"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=folder)
+    assert done.stdout == "seen\n"
+
+
+def test_completion_knows_the_rules():
+    assert list(options.GAMMA_NAMES) == rules.names()
+    asked = {"_OCREP_COMPLETE": "complete_bash", "COMP_WORDS": "ocrep fit --gamma ocrep", "COMP_CWORD": "3"}
+    assert ocrep(env=asked).out.split() == ["ocrep", "ocrep_cv"]
+
+
+def test_fit_says_the_same_of_csv_and_parquet(folder):
+    results = json.loads((folder / "fits.json").read_text())
+    for record, csv, parquet in zip(BUNDLED, results[::2], results[1::2], strict=True):
+        assert csv["task"] == parquet["task"] == record.task
+        same = {"scores", "gamma", "rank", "condition_number", "regularized_condition_number", "inputs", "left_out"}
+        assert {key: csv[key] for key in same} == {key: parquet[key] for key in same}
+        assert csv["n_train"] + csv["n_test"] == record.n_rows
+        assert csv["n_test"] == np.ceil(0.3 * record.n_rows)
+        error, baseline = (key for key in csv["scores"] if key != "r2")
+        assert csv["scores"][error] < csv["scores"][baseline]
+        assert csv["regularized_condition_number"] <= csv["condition_number"]
+
+
+def test_predictions_are_those_of_the_saved_pipeline(folder):
+    for record in BUNDLED:
+        frame = load(record.name, as_frame=True).data
+        wanted = load_model(folder / f"{record.name}.csv.skops").predict(frame)
+        for predicted in (
+            pd.read_csv(folder / f"{record.name}.csv.pred.csv"),
+            pd.read_parquet(folder / f"{record.name}.parquet.pred.parquet"),
+        ):
+            assert list(predicted.columns) == ["prediction"]
+            if record.task == "regression":
+                np.testing.assert_allclose(predicted["prediction"], wanted, rtol=1e-9)
+            else:
+                assert list(predicted["prediction"].astype(str)) == list(wanted.astype(str))
+
+
+def test_rows_are_matched_by_name(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    frame = pd.read_csv("wine.csv")
+    frame.insert(0, "id", [f"{row:04d}" for row in range(len(frame))])
+    frame["unused"] = "any text"
+    frame[frame.columns[::-1]].to_csv("turned.csv", index=False)
+    assert run(["predict", "wine.csv.skops", "turned.csv", "--id", "id", "--out", "turned.tsv.gz"]) == 0
+    assert run(["predict", "wine.csv.skops", "wine.csv", "--out", "plain.feather"]) == 0
+    turned = pd.read_csv("turned.tsv.gz", sep="\t", dtype=str)
+    assert list(turned["id"]) == list(frame["id"])
+    assert list(turned["prediction"]) == list(pd.read_feather("plain.feather")["prediction"].astype(str))
+
+
+def test_probabilities_and_deviations(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run(["predict", "iris.csv.skops", "iris.csv", "--proba", "--out", "p.parquet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"predictions": "p.parquet", "rows": 150}
+    table = pd.read_parquet("p.parquet")
+    probabilities = table.filter(like="probability_")
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert list(probabilities.idxmax(axis=1)) == [f"probability_{label}" for label in table["prediction"]]
+    assert run(["predict", "housing.csv.skops", "housing.parquet", "--std", "--out", "s.csv"]) == 0
+    assert (pd.read_csv("s.csv")["std"] > 0).all()
+
+
+def test_ids_of_training_are_kept_and_rows_go_to_standard_output(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    x = np.linspace(0, 1, 50)
+    pd.DataFrame({"name": [f"00{i}" for i in range(50)], "x": x, "y": x**2}).to_csv("d.csv", index=False)
+    assert run(["fit", "d.csv", "-t", "y", "-o", "m.skops", "--id", "name", "--n-hidden", "5", "--test", "0"]) == 0
+    assert "not measured" not in capsys.readouterr().out
+    assert run(["predict", "m.skops", "d.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "name,prediction"
+    assert lines[1].startswith("000,")
+    assert len(lines) == 51
+    pd.DataFrame({"x": x}).to_csv("without.csv", index=False)
+    assert run(["predict", "m.skops", "without.csv"]) == 0
+    assert capsys.readouterr().out.startswith("prediction\n")
+
+
+def test_unseen_texts_count_as_none_of_the_known(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    colours = ["red", "blue"] * 10
+    pd.DataFrame({"c": colours, "x": range(20), "y": np.arange(20) * 1.5}).to_csv("d.csv", index=False)
+    pd.DataFrame({"c": ["green", "pink", None], "x": [1, 1, 1]}).to_csv("new.csv", index=False)
+    assert run(["fit", "d.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5", "--no-refit"]) == 0
+    assert "trained on 14 rows" in capsys.readouterr().out
+    assert run(["predict", "m.skops", "new.csv", "--allow-unseen"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header == "prediction"
+    assert len(rows) == 3
+    assert len(set(rows)) == 1
+
+
+def test_what_fit_prints(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    frame = pd.read_csv("abalone.csv").assign(day="2020-01-01", nothing="", same=1)
+    frame.loc[:2, "target"] = np.nan
+    frame.to_csv("odd.csv", index=False)
+    assert run(["fit", "odd.csv", "-t", "target", "-o", "odd.skops", "--n-hidden", "20", "--drop-missing-target"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "odd.csv: 4,174 rows, 8 inputs (8 numbers)." in out
+    assert "The target 'target' makes it a regression, because it holds 28 different numbers in 4,174 rows" in out
+    assert "No inputs: day (holds dates or times), nothing (is empty), same (is constant)." in out
+    assert "Left out: 3 rows without a target." in out
+    for word in ("held-out rows", "RMSE", "always the mean", "γ", "condition number", "rank", "time to train"):
+        assert word in out
+    assert out.splitlines()[-1] == "odd.skops holds the model, trained on all 4,174 rows."
+
+
+def test_a_number_for_gamma(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert (
+        run(["fit", "iris.csv", "-t", "target", "-o", "zero.skops", "--n-hidden", "9", "--gamma", "0", "--seed", "1"])
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert "0 (not regularized)" in out
+    assert "always the top class" in out
+
+
+def test_inspect(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run(["inspect", "housing.csv.skops"]) == 0
+    out = capsys.readouterr().out
+    for word in (__version__, "PinvRegressor", "target (regression)", "CRIM (number)", "RMSE", "ocrep", "20"):
+        assert word.lower() in out.lower()
+    assert run(["inspect", "housing.csv.skops", "--json"]) == 0
+    about = json.loads(capsys.readouterr().out)
+    assert about["table"]["task"] == "regression"
+    assert about["network"]["gamma"] == load_model("housing.csv.skops")[-1].gamma_
+
+
+def test_export(folder, monkeypatch, capsys):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(folder)
+    assert run(["export", "housing.csv.skops", "housing.onnx", "--double"]) == 0
+    assert capsys.readouterr().out == "housing.onnx holds the model as an ONNX graph in float64.\n"
+    session = onnxruntime.InferenceSession("housing.onnx")
+    frame = load("housing", as_frame=True).data
+    rows = {one.name: frame[[one.name]].to_numpy() for one in session.get_inputs()}
+    (got,) = session.run(["variable"], rows)
+    np.testing.assert_allclose(got[:, 0], load_model("housing.csv.skops").predict(frame), rtol=1e-9, atol=1e-9)
+    assert run(["export", "iris.csv.skops", "iris.onnx", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["dtype"] == "float32"
+
+
+def test_diagnose(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    asked = ["diagnose", "wine.parquet", "--target", "target", "--n-hidden", "20"]
+    assert run([*asked, "--report", "report.html"]) == 0
+    out = capsys.readouterr().out
+    assert "?" in out
+    assert "report.html holds the report." in out
+    assert "<html" in Path("report.html").read_text(encoding="utf-8")[:500]
+    assert run([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["title"] == "wine.parquet: target"
+    assert found["n_test"] == 54
+
+
+def test_compare(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    asked = ["compare", "iris.csv", "--target", "target", "--n-hidden", "10", "--splits", "3", "--no-literature"]
+    assert run([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [method["mean"] for method in found["methods"]] == sorted(method["mean"] for method in found["methods"])
+    assert {method["name"] for method in found["methods"]} | set(found["not_applicable"]) == set(rules.names())
+    assert all(len(method["errors"]) == 3 for method in found["methods"])
+    assert run(asked) == 0
+    out = capsys.readouterr().out
+    assert "quasi_optimality" in out
+    assert "Not applicable here: " in out
+
+
+def test_the_list_of_data_sets(capsys):
+    assert run(["datasets"]) == 0
+    out = capsys.readouterr().out
+    assert all(record.name in out and f"{record.n_rows:,}" in out for record in info())
+    assert run(["datasets", "iris", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["data_sets"]] == ["iris"]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_exported_set_is_the_set(form, tmp_path, capsys):
+    folder = tmp_path / "new" / "folder"
+    assert run(["datasets", "wine", "housing", "--export", str(folder), "--format", form]) == 0
+    assert capsys.readouterr().out.split() == [str(folder / f"{name}.{form}") for name in ("wine", "housing")]
+    read = getattr(pd, f"read_{form}")
+    wine, housing = load("wine"), load("housing")
+    np.testing.assert_array_equal(read(folder / f"housing.{form}").to_numpy(), np.c_[housing.data, housing.target])
+    table = read(folder / f"wine.{form}")
+    assert table["target"].astype(str).tolist() == wine.target_names[wine.target].tolist()
+
+
+def test_the_set_that_is_not_bundled(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OCREP_DATA", str(tmp_path))
+    assert run(["datasets", "delta_ailerons", "--export", str(tmp_path), "--json"]) == exit_codes.DATA
+    assert "delta_ailerons cannot be had" in capsys.readouterr().err
+
+
+def test_study(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(study.PROTOCOLS, "quick", TINY)
+    assert run(["study", "quick", "--out", str(tmp_path), "--jobs", "1"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'report.md'} holds the report.\n"
+    (tmp_path / "report.md").unlink()
+    assert run(["study", "report", str(tmp_path), "--json"]) == 0
+    (tmp_path / "report.md").unlink()
+    again, other = ocrep_many(
+        [["study", "report", tmp_path, "--json"], ["study", "quick", "--out", tmp_path]],
+    )
+    assert json.loads(again.out) == {"report": str(tmp_path / "report.md")}
+    assert (tmp_path / "report.md").stat().st_size > 1000
+    assert (other.code, other.out) == (exit_codes.OUTPUT, "")
+    assert "holds another study" in other.err
+    asked = []
+    monkeypatch.setattr(study, "run", lambda protocol, folder, *, n_jobs: asked.append((protocol, folder, n_jobs)))
+    monkeypatch.setattr(study, "report", lambda folder: folder / "report.md")
+    assert run(["study", "full", "--out", str(tmp_path), "--jobs", "3"]) == 0
+    assert asked == [("full", tmp_path, 3)]
+
+
+@pytest.mark.parametrize("width", [30, 69, 70, 200])
+def test_no_word_is_lost_on_a_narrow_terminal(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    words = [f"word{number}" for number in range(40)]
+    print_pairs([("a name of more than thirty letters", " ".join(words))])
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()  # without the marks of bold letters
+    assert all(len(line) <= width for line in lines)
+    assert [word for line in lines for word in line.split() if word.startswith("word")] == words
+
+
+def test_progress_goes_to_a_terminal_only(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    assert run(["fit", "abalone.csv", "-t", "target", "-o", "shown.skops", "--n-hidden", "20", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "Training on" in shown.err
+    assert json.loads(shown.out)["task"] == "regression"
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(folder):
+    frame = pd.concat([pd.read_csv(folder / "abalone.csv")] * 30)
+    frame.to_csv(folder / "long.csv", index=False)
+    script = "from ocrep.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "predict", "abalone.csv.skops", "long.csv"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout.readline() == b"prediction\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == exit_codes.PIPE
+
+
+def test_a_stopped_program_takes_its_half_written_file_away():
+    with pytest.raises(SystemExit, match="143"):
+        _stop(15, None)
+
+
+def peak_of(folder, *arguments):
+    # Not ru_maxrss, which begins with what the parent of a process held.
+    script = (
+        "import re, sys\nfrom pathlib import Path\nfrom ocrep.cli.running import run\ncode = run(sys.argv[1:])\n"
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) / 1024, code)"
+    )
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    megabytes, code = done.stdout.split()[-2:]
+    assert code == "0"
+    return float(megabytes)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Only Linux tells the peak of a process.")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_ten_times_the_rows_need_no_more_memory_to_predict(form, folder):
+    wide = pd.read_parquet(folder / "segment.parquet")
+    for times, name in ((6, "some"), (60, "many")):
+        frame = pd.concat([wide] * times, ignore_index=True)
+        getattr(frame, f"to_{form}")(folder / f"{name}.{form}", index=False)
+    some, many = (
+        peak_of(folder, "predict", "segment.csv.skops", f"{name}.{form}", "--out", "o.csv") for name in ("some", "many")
+    )
+    assert many < some + 60
+    assert many < 500
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
+
+
+def test_the_page_tells_of_every_command_option_and_exit_code():
+    page = DOCS.read_text(encoding="utf-8")
+    for code, meaning in exit_codes.MEANING.items():
+        assert f"| {code} | {meaning} |" in page
+    import typer
+
+    from ocrep.cli.app import app
+
+    command = typer.main.get_command(app)
+    for name, sub in command.commands.items():
+        assert f"ocrep {name}" in page
+        for parameter in sub.params:
+            assert all(option in page for option in parameter.opts if option.startswith("--")), (name, parameter.opts)

@@ -1,0 +1,267 @@
+"""The core and the estimators on arrays of another library, on a device from which NumPy cannot read.
+
+`OCREP_ARRAYS=torch` runs the same tests on torch, on the GPU if there is one.
+"""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from support.elsewhere import DEVICE, LIBRARY, on_device, to_numpy, xp
+from support.problems import random_problem
+
+from ocrep import Factor, PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
+from ocrep._features.hidden_map import ACTIVATIONS
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.leave_one_out import Rows, left_out_outputs
+from ocrep._linalg.solve import factor_rows
+from ocrep.serialization.model_files import ModelFileError, save_model
+
+
+@pytest.mark.skipif(LIBRARY == "torch" and DEVICE.type == "cpu", reason="there is no GPU, and NumPy reads the CPU")
+def test_the_device_really_refuses_numpy():
+    with pytest.raises((RuntimeError, TypeError), match="device"):
+        np.asarray(on_device([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("name", rules.names())
+@pytest.mark.parametrize("intercept", [False, True])
+def test_factor_spectrum_and_rules_stay_on_the_device(name, intercept):
+    rule = rules.Discrepancy(noise=1.0) if name == "discrepancy" else rules.resolve(name)
+    H, T = random_problem(60, 6)
+    T += np.random.default_rng(1).standard_normal(T.shape)
+    w = np.random.default_rng(0).uniform(0.5, 2, 60)
+    answers = []
+    for convert in (np.asarray, on_device):
+        blocks = [(convert(H[a:b]), convert(T[a:b]), convert(w[a:b])) for a, b in ((0, 35), (35, 60))]
+        halves = [Factor.of(h, t, sample_weight=v, intercept=intercept) for h, t, v in blocks]
+        folds = FoldFactors.empty(rule.folds or FoldPlan()).absorb(blocks, intercept=intercept)
+        rows = Rows(lambda blocks=blocks: iter(blocks))
+        for factor in (Factor.fold(blocks, intercept=intercept), halves[0].merge(halves[1]), folds.merged()):
+            spectrum = factor.spectrum()
+            choice = rule.choose(spectrum, folds=folds, rows=rows)
+            arrays = [
+                spectrum.weights(choice.gamma),
+                spectrum.intercept(choice.gamma),
+                spectrum.gain(choice.gamma),
+                spectrum.condition(choice.gamma),
+                spectrum.norm(choice.gamma),
+                spectrum.rss(choice.gamma),
+                spectrum.dof(choice.gamma),
+                spectrum.noise_variance(choice.gamma),
+                spectrum.variance_factor(blocks[0][0], choice.gamma),
+                spectrum.singular_values,
+                factor.leading(3).spectrum().weights(choice.gamma),
+                *(output for output, _, _ in left_out_outputs(spectrum, rows, choice.gamma)),
+            ]
+            if choice.curve is not None:
+                arrays += [choice.curve.gammas, choice.curve.criterion]
+            answers.append((choice.gamma, arrays))
+    for on_host, elsewhere in zip(answers[:3], answers[3:], strict=True):
+        assert elsewhere[0] == pytest.approx(on_host[0], rel=1e-5, abs=0)
+        for expected, array in zip(on_host[1], elsewhere[1], strict=True):
+            np.testing.assert_allclose(to_numpy(array), expected, rtol=1e-4)
+
+
+def test_misclassified_rows_are_counted_on_the_device():
+    H, T = random_problem(60, 6)
+    codes = np.sign(T)
+    rule = rules.KFold(scoring="error")
+    gammas = []
+    for convert in (np.asarray, on_device):
+        blocks = [(convert(H[a:b]), convert(codes[a:b]), None) for a, b in ((0, 35), (35, 60))]
+        folds = FoldFactors.empty(rule.folds).absorb(blocks, intercept=False)
+        rows = Rows(lambda blocks=blocks: iter(blocks), labels=True)
+        gammas.append(rule.choose(folds.merged().spectrum(), folds=folds, rows=rows).gamma)
+    assert gammas[1] == pytest.approx(gammas[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+@pytest.mark.parametrize("direct_link", [False, True])
+def test_the_hidden_layer_stays_on_the_device(activation, direct_link):
+    X = np.random.default_rng(0).uniform(-3, 5, size=(10, 4))
+    layer = RandomLayer(7, activation=activation, direct_link=direct_link, random_state=0).fit(X)
+    elsewhere = layer.map_.beside(on_device(X))
+    np.testing.assert_allclose(to_numpy(elsewhere(on_device(X))), layer.transform(X), rtol=1e-12, atol=1e-15)
+
+
+def rows_of(task, n=240):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 3, size=(n, 4))
+    signal = np.sin(X[:, 0]) + X[:, 1]
+    if task == "classes":
+        y = np.digitize(signal, [-0.5, 1.0]) * 2 - 1  # labels −1, 1, 3
+    elif task == "two classes":
+        y = (signal > 0.3).astype(int) + 5
+    else:
+        y = signal + 0.1 * rng.standard_normal(n)
+        y = np.column_stack([y, -(y**2)]) if task == "two targets" else y
+    return X, y, rng.integers(0, 4, n) * 0.5
+
+
+ESTIMATORS = [
+    (PinvRegressor(20, random_state=0), "one target"),
+    (PinvRegressor(20, gamma="gcv", fit_intercept=True, random_state=0), "two targets"),
+    (PinvRegressor(20, gamma="kfold", direct_link=True, activation="gaussian", random_state=0), "one target"),
+    (PinvRegressor(20, gamma="loo", input_scaling=None, activation="tanh", random_state=0), "one target"),
+    (PinvRegressor("auto", max_hidden=40, random_state=0), "one target"),
+    (TikhonovRegressor(), "two targets"),
+    (PinvClassifier(20, random_state=0), "classes"),
+    (PinvClassifier(20, class_weight="balanced", random_state=0), "two classes"),
+    (TikhonovClassifier(class_weight={1: 2.0}), "classes"),
+]
+
+
+@pytest.mark.parametrize(("model", "task"), ESTIMATORS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_estimators_learn_and_predict_on_the_device(model, task, weighted):
+    X, y, w = rows_of(task)
+    w = w if weighted else None
+    host = model.fit(X, y, sample_weight=w)
+    expected = host.predict(X)
+    gamma, coef = host.gamma_, host.coef_
+    elsewhere = model.fit(on_device(X), on_device(y), sample_weight=None if w is None else on_device(w))
+    # A searched γ is known to √ε only: its criterion is flat at the minimum.
+    assert elsewhere.gamma_ == pytest.approx(gamma, rel=1e-5)
+    np.testing.assert_allclose(to_numpy(elsewhere.coef_), coef, rtol=1e-5, atol=1e-5 * np.abs(coef).max())
+    np.testing.assert_allclose(to_numpy(elsewhere.predict(on_device(X))), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_standard_deviations_scores_and_streams_stay_on_the_device():
+    X, y, _ = rows_of("one target")
+    host = PinvRegressor(15, input_scaling=(-2, 3), random_state=0).fit(X, y)
+    streamed = PinvRegressor(15, input_scaling=(-2, 3), random_state=0)
+    for part in (slice(0, 100), slice(100, 240)):
+        streamed.partial_fit(on_device(X[part]), on_device(y[part]))
+    for expected, array in zip(host.predict(X, True), streamed.predict(on_device(X), True), strict=True):
+        np.testing.assert_allclose(to_numpy(array), expected, rtol=1e-9, atol=1e-12)
+    X, y, _ = rows_of("classes")
+    host = PinvClassifier(15, input_scaling=(-2, 3), random_state=0).fit(X, y)
+    streamed = PinvClassifier(15, input_scaling=(-2, 3), random_state=0)
+    for part in (slice(0, 100), slice(100, 240)):
+        streamed.partial_fit(on_device(X[part]), on_device(y[part]), classes=[-1, 1, 3])
+    scores = to_numpy(streamed.decision_function(on_device(X)))
+    np.testing.assert_allclose(scores, host.decision_function(X), rtol=1e-9, atol=1e-12)
+
+
+def test_single_precision_in_gives_single_precision_out():
+    X, y, _ = rows_of("one target")
+    X = X.astype(np.float32)
+    model = PinvRegressor(15, random_state=0).fit(on_device(X, xp.float32), on_device(y))
+    predicted = model.predict(on_device(X, xp.float32))
+    assert predicted.dtype == xp.float32
+    np.testing.assert_allclose(to_numpy(predicted), PinvRegressor(15, random_state=0).fit(X, y).predict(X), rtol=1e-5)
+    assert to_numpy(RandomLayer(3, random_state=0).fit_transform(on_device(X, xp.float32))).dtype == np.float32
+
+
+@pytest.mark.parametrize("precision", [xp.float32, xp.float64])
+@pytest.mark.parametrize("single", [False, True])
+def test_features_of_ones_own_may_have_another_precision_than_the_weights(precision, single):
+    X, y, _ = rows_of("one target")
+    X = X.astype(np.float32)
+    model = TikhonovRegressor().fit(on_device(X), on_device(y))
+    model = model.as_float32() if single else model
+    predicted, deviations = model.predict(on_device(X, precision), return_std=True)
+    assert predicted.dtype == deviations.dtype == precision
+    expected = TikhonovRegressor().fit(X.astype(float), y).predict(X.astype(float), return_std=True)
+    np.testing.assert_allclose(to_numpy(predicted), expected[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(to_numpy(deviations), expected[1], rtol=1e-5)
+
+
+def test_what_needs_the_host_says_so(tmp_path):
+    X, y, _ = rows_of("one target")
+    model = PinvRegressor(15, random_state=0).fit(on_device(X), on_device(y))
+    with pytest.raises(TypeError, match="predict_blocks reads rows on the host"):
+        model.predict_blocks(on_device(X))
+    for part in (model, make_pipeline(model)):
+        with pytest.raises(ModelFileError, match="holds NumPy arrays only"):
+            save_model(part, tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kappa", [1e2, 1e8])
+def test_the_fast_routes_work_on_the_device(kappa, intercept):
+    rng = np.random.default_rng(0)
+    U, _ = np.linalg.qr(rng.standard_normal((400, 8)))
+    V, _ = np.linalg.qr(rng.standard_normal((8, 8)))
+    H, T = 9.0 * (U * np.geomspace(1, 1 / kappa, 8)) @ V.T, rng.standard_normal((400, 2))
+    weight = rng.uniform(0.5, 2, 400)
+    answers = []
+    for convert in (np.asarray, on_device):
+        blocks = [
+            (convert(H[i : i + 100]), convert(T[i : i + 100]), convert(weight[i : i + 100])) for i in (0, 100, 200, 300)
+        ]
+        answers.append(factor_rows(lambda blocks=blocks: iter(blocks), intercept=intercept)[1])
+    host, elsewhere = answers
+    np.testing.assert_allclose(to_numpy(elsewhere.sigma), host.sigma, rtol=1e-6)
+    np.testing.assert_allclose(to_numpy(elsewhere.residual), host.residual, rtol=1e-8)
+
+
+def refusals():
+    X, y, _ = rows_of("one target", 30)
+    here, targets = on_device(X), on_device(y)
+    fitted = PinvRegressor(5, random_state=0).fit(here, targets)
+    on_host = PinvRegressor(5, random_state=0).fit(X, y)
+    labels = on_device(np.arange(30) % 2)
+    yield "y is a numpy", lambda: PinvRegressor(5).fit(here, y)
+    yield "sample_weight is a", lambda: PinvRegressor(5).fit(here, targets, sample_weight=np.ones(30))
+    yield "trained on", lambda: fitted.predict(X)
+    yield "trained on", lambda: fitted.partial_fit(X, y)
+    yield "the model is a numpy", lambda: on_host.predict(here)
+    yield "the model is a numpy", lambda: on_host.partial_fit(here, targets)
+    yield "the layer is a numpy", lambda: RandomLayer(3).fit(X).transform(here)
+    yield "2D", lambda: PinvRegressor(5).fit(targets, targets)
+    yield r"0 sample\(s\)", lambda: fitted.predict(here[:0, :])
+    yield "3 features, but PinvRegressor is expecting 4", lambda: fitted.predict(here[:, :3])
+    yield "one entry per row", lambda: PinvRegressor(5).fit(here, targets[:20])
+    yield "one entry per row", lambda: PinvRegressor(5).fit(here, targets, sample_weight=targets[:20])
+    yield "X contains NaN", lambda: PinvRegressor(5).fit(here * float("nan"), targets)
+    yield "y contains NaN", lambda: PinvRegressor(5).fit(here, targets * float("inf"))
+    yield "weights must be finite", lambda: PinvRegressor(5).fit(here, targets, sample_weight=-1.0)
+    yield "All sample weights are zero", lambda: PinvRegressor(5).fit(here, targets, sample_weight=0.0)
+    yield "not whole", lambda: PinvClassifier(5).fit(here, targets)
+    yield "only one class", lambda: PinvClassifier(5).fit(here, 0 * labels)
+    yield (
+        r"not among the classes \[0, 1\]: \[2, 3\]",
+        lambda: PinvClassifier(5).partial_fit(here, labels + 2, classes=[0, 1]),
+    )
+    yield "NumPy arrays only", lambda: PinvClassifier(5, calibrate="loo").fit(here, labels)
+    yield "float32 or float64", lambda: PinvRegressor(5).fit(xp.astype(here, xp.complex128), targets)
+
+
+REFUSALS = list(refusals())
+
+
+@pytest.mark.parametrize(("reason", "call"), REFUSALS, ids=[reason for reason, _ in REFUSALS])
+def test_what_cannot_work_is_refused_with_the_reason(reason, call):
+    with pytest.raises(ValueError, match=reason):
+        call()
+
+
+def test_half_precision_is_refused():
+    if LIBRARY == "torch":
+        rows = on_device(np.ones((5, 2)), xp.float16)
+        with pytest.raises(ValueError, match=r"float16: convert it to float32 or float64"):
+            PinvRegressor(5).fit(rows, on_device(np.ones(5)))
+    # NumPy's own half precision is widened by scikit-learn, as everywhere there.
+    half = PinvRegressor(5, random_state=0).fit(np.eye(5, dtype=np.float16), np.arange(5.0))
+    assert half.coef_.dtype == np.float64
+
+
+def test_two_devices_are_not_mixed():
+    if LIBRARY == "torch":
+        other = xp.empty((30,), dtype=xp.float64, device="meta")
+    else:
+        other = xp.zeros((30,), dtype=xp.float64, device=xp.Device("CPU_DEVICE"))
+    with pytest.raises(ValueError, match=r"y is on .*: move it beside X"):
+        PinvRegressor(5).fit(on_device(np.ones((30, 2))), other)
+
+
+class OnSomeGPU:
+    """A CUDA array of a library that is not installed."""
+
+    __cuda_array_interface__: dict = {}  # noqa: RUF012
+
+
+def test_gpu_arrays_without_their_library_are_refused():
+    with pytest.raises(TypeError, match=r"lies on a GPU as a OnSomeGPU.*install torch"):
+        PinvRegressor(5).fit(OnSomeGPU(), np.ones(3))

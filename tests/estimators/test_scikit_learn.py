@@ -1,0 +1,109 @@
+"""scikit-learn's own checks, with no expected failures, and the company estimators keep there."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
+from support.problems import smooth_problem
+
+from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
+from ocrep.datasets import load
+
+VARIANTS = (
+    {},
+    {"n_hidden": 5},
+    {"n_hidden": 20},
+    {"fit_intercept": True},
+    {"direct_link": True},
+    {"input_scaling": None},
+    {"n_hidden": 20, "fit_intercept": True, "direct_link": True, "input_scaling": None},
+)
+LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": None}, {"activation": "gaussian"})
+
+
+@parametrize_with_checks(
+    [
+        *(RandomLayer(**options) for options in LAYER_VARIANTS),
+        *(PinvRegressor(**options) for options in VARIANTS),
+        *(PinvClassifier(**options) for options in VARIANTS),
+        TikhonovRegressor(),
+        TikhonovRegressor("ocrep", fit_intercept=False),
+        TikhonovClassifier(),
+    ]
+)
+@pytest.mark.filterwarnings("default")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [PinvClassifier(calibrate="loo"), TikhonovClassifier(calibrate="loo")])
+@pytest.mark.filterwarnings("default")
+def test_calibrated_classifiers_are_consistent(estimator):
+    check_classifiers_train(type(estimator).__name__, estimator)
+
+
+def test_only_tiny_layers_are_excused_from_scoring_well():
+    for estimator in (PinvRegressor, PinvClassifier):
+        for n_hidden, excused in ((5, True), (16, False), (200, False)):
+            tags = sklearn.utils.get_tags(estimator(n_hidden))
+            assert (tags.regressor_tags or tags.classifier_tags).poor_score is excused
+
+
+def test_pipeline_and_grid_search():
+    X, y = load("housing", return_X_y=True)
+    folds = KFold(3, shuffle=True, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), RandomLayer(30, random_state=0), TikhonovRegressor())
+    grid = GridSearchCV(
+        pipeline, {"randomlayer__n_hidden": [5, 40], "tikhonovregressor__gamma": ["gcv", 1e9]}, cv=folds
+    ).fit(X, y)
+    assert grid.best_params_ == {"randomlayer__n_hidden": 40, "tikhonovregressor__gamma": "gcv"}
+    network = GridSearchCV(
+        PinvRegressor(40, random_state=0), {"gamma": ["ocrep", "gcv", rules.OCReP(floor=0.0), 1e9]}, cv=folds
+    ).fit(X, y)
+    assert network.best_estimator_.gamma_ < 1e9
+
+
+def test_clone_keeps_rule_objects():
+    model = PinvRegressor(gamma=rules.OCReP(floor=0.0), input_scaling=(0.0, 1.0))
+    assert clone(model).get_params() == model.get_params()
+    assert repr(model) == "PinvRegressor(gamma=OCReP(floor=0.0), input_scaling=(0.0, 1.0))"
+
+
+def test_feature_names_are_checked():
+    X, y = smooth_problem(40, 5)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = PinvRegressor(10, random_state=0).fit(frame, y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c", "d", "e"]])
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(frame.rename(columns={"a": "z"}), y)
+
+
+@pytest.mark.usefixtures("routing")
+def test_metadata_routing_carries_weights():
+    X, y = smooth_problem(60, 5)
+    w = np.r_[np.ones(30), np.zeros(30)]
+    model = PinvRegressor(10, random_state=0, input_scaling=None).set_fit_request(sample_weight=True)
+    pipeline = make_pipeline(
+        StandardScaler(with_mean=False, with_std=False).set_fit_request(sample_weight=False), model
+    )
+    routed = pipeline.fit(X, y, sample_weight=w).predict(X)
+    np.testing.assert_allclose(routed, clone(model).fit(X[:30], y[:30]).predict(X), rtol=1e-6)
+    scores = cross_val_score(model.set_score_request(sample_weight=True), X, y, params={"sample_weight": np.ones(60)})
+    assert scores.shape == (5,)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_kinds():
+    assert is_regressor(PinvRegressor())
+    assert is_classifier(TikhonovClassifier())

@@ -1,0 +1,232 @@
+"""The rules: their formulas, how they scale, the precision floor, and how they are named."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.problems import choose, random_problem, with_condition, with_spectrum
+
+from ocrep import Factor, rules
+
+EPS = np.finfo(float).eps
+EVERY_RULE = [rules.Discrepancy(noise=1.0) if name == "discrepancy" else rules.resolve(name) for name in rules.names()]
+every_rule = pytest.mark.parametrize("rule", EVERY_RULE, ids=rules.names())
+
+
+def spectrum_of(H, T, **options):
+    return Factor.of(H, T, **options).spectrum()
+
+
+def test_ocrep_is_the_product_of_the_ends_of_the_spectrum():
+    H, T = random_problem(40, 6)
+    sigma = np.linalg.svd(H, compute_uv=False)
+    choice = rules.OCReP().choose(spectrum_of(H, T))
+    assert choice.gamma == pytest.approx(sigma[0] * sigma[-1], rel=1e-12)
+    assert (choice.rule, choice.floored, choice.edge) == ("ocrep", False, None)
+
+
+@pytest.mark.parametrize("rule", [rules.OCReP, rules.GCV])
+def test_the_floor_holds_and_can_be_set_or_turned_off(rule):
+    H = with_condition(1e12, n_columns=10)
+    spectrum = spectrum_of(H, H @ np.ones(10))
+    precise, set_by_hand, off = (rule(floor=f).choose(spectrum) for f in ("precision", 1e-3, 0.0))
+    unit = spectrum.largest**2
+    assert precise.gamma == pytest.approx(np.sqrt(EPS) * unit)
+    assert set_by_hand.gamma == pytest.approx(1e-3 * unit)
+    assert precise.floored
+    assert set_by_hand.floored
+    assert off.gamma < 1e-9 * unit
+    assert not off.floored
+
+
+def test_the_floor_leaves_none_and_a_given_gamma_alone():
+    spectrum = spectrum_of(with_condition(1e12), np.ones(120))
+    assert rules.resolve("none").choose(spectrum).gamma == 0.0
+    assert rules.resolve(1e-30).choose(spectrum).gamma == 1e-30
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("n_targets", [1, 3])
+@pytest.mark.parametrize("n_rows", [50, 12])
+def test_gcv_minimises_the_formula_with_the_full_hat_matrix(intercept, n_targets, n_rows):
+    H, T = random_problem(n_rows, 15, n_targets)
+    T += 4 * np.random.default_rng(5).standard_normal(T.shape)
+    choice = rules.GCV().choose(spectrum_of(H, T, intercept=intercept))
+    C = np.eye(n_rows) - intercept / n_rows
+
+    def formula(gamma):
+        Hc, Tc = C @ H, C @ T
+        A = Hc @ np.linalg.solve(Hc.T @ Hc + gamma * np.eye(15), Hc.T)
+        return n_rows * np.linalg.norm(Tc - A @ Tc) ** 2 / (n_rows - intercept - np.trace(A)) ** 2
+
+    for gamma, value in list(zip(choice.curve.gammas, choice.curve.criterion, strict=True))[::9]:
+        if gamma > 1e-6 * choice.curve.gammas[-1]:
+            assert value == pytest.approx(formula(gamma), rel=1e-6)
+    assert choice.edge is None
+    around = choice.gamma * np.array([0.5, 0.9, 0.99, 1.01, 1.1, 2.0])
+    assert all(formula(choice.gamma) <= formula(g) for g in around)
+
+
+def test_gcv_reports_when_the_optimum_sits_at_an_edge():
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((50, 5))
+    noiseless = rules.GCV().choose(spectrum_of(H, H @ np.ones(5)))
+    assert noiseless.edge == "low"
+    U = np.linalg.svd(H)[0]
+    unrelated = rules.GCV().choose(spectrum_of(H, U[:, 5]))
+    assert unrelated.edge == "high"
+
+
+@every_rule
+@pytest.mark.parametrize("c", [1e-3, 0.1, 30.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_gamma_scales_with_h_as_the_rule_declares(rule, c, intercept):
+    H, T = random_problem(60, 6, seed=3)
+    T += 3 * np.random.default_rng(3).standard_normal(T.shape)
+    if rule.name != "none":
+        rule = dataclasses.replace(rule, floor=0.0)  # a floor has degree 2 whatever the rule
+    plain, scaled = (choose(rule, h, T, intercept=intercept) for h in (H, c * H))
+    assert scaled.gamma == pytest.approx(plain.gamma * c**rule.degree, rel=1e-4)
+
+
+@given(st.floats(-3, 3))
+def test_scaling_h_leaves_ocrep_predictions_alone(exponent):
+    c = 10.0**exponent
+    H, T = random_problem(40, 6)
+    plain, scaled = spectrum_of(H, T), spectrum_of(c * H, T)
+    gammas = [rules.OCReP().choose(s).gamma for s in (plain, scaled)]
+    assert gammas[1] == pytest.approx(c**2 * gammas[0], rel=1e-10)
+    np.testing.assert_allclose(c * H @ scaled.weights(gammas[1]), H @ plain.weights(gammas[0]), rtol=1e-9, atol=1e-11)
+
+
+DEGENERATE = {
+    "singular": (with_spectrum([1.0, 0.5, 0.0, 0.0], 20), np.arange(20.0)),
+    "rank one": (np.ones((20, 4)), np.arange(20.0)),
+    "noiseless": (with_condition(1e3, 20, 4), with_condition(1e3, 20, 4) @ np.ones(4)),
+    "zero target": (with_condition(1e3, 20, 4), np.zeros(20)),
+    "target outside": (np.eye(20)[:, :4], np.eye(20)[:, 7]),
+    "wide": (np.eye(6)[:3], np.arange(3.0)),
+    "zero": (np.zeros((5, 2)), np.ones(5)),
+    "one row": (np.ones((1, 3)), np.ones(1)),
+}
+
+
+@every_rule
+@pytest.mark.parametrize("problem", sorted(DEGENERATE))
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_degenerate_problem_gets_a_finite_gamma_or_a_reason(rule, problem, intercept):
+    # Warnings are errors in these tests, so none warns either.
+    H, T = DEGENERATE[problem]
+    try:
+        choice = choose(rule, H, T, intercept=intercept)
+    except rules.NotApplicable:
+        return
+    assert np.isfinite(choice.gamma)
+    assert choice.gamma >= 0
+    assert np.isfinite(spectrum_of(H, T, intercept=intercept).weights(choice.gamma)).all()
+
+
+def test_few_rules_refuse_ordinary_singular_and_noiseless_problems():
+    for problem in ("singular", "noiseless"):
+        refused = set()
+        for rule in EVERY_RULE:
+            try:
+                choose(rule, *DEGENERATE[problem])
+            except rules.NotApplicable:
+                refused.add(rule.name)
+        assert refused <= {"mallows"}
+
+
+@every_rule
+def test_a_scaled_target_leaves_gamma_alone(rule):
+    H, T = random_problem(60, 6)
+    T += 2 * np.random.default_rng(3).standard_normal(T.shape)
+    if rule.name == "discrepancy":
+        plain = choose(rule, H, T)
+        assert choose(rules.Discrepancy(noise=1e3), H, 1e3 * T).gamma == pytest.approx(plain.gamma, rel=1e-6)
+        return
+    plain, scaled = (choose(rule, H, t).gamma for t in (T, 1e3 * T))
+    assert scaled == pytest.approx(plain, rel=1e-5)
+
+
+def test_every_rule_tells_its_formula_and_its_reference():
+    for rule in EVERY_RULE:
+        text = type(rule).__doc__
+        assert "γ" in text or "minimise" in text, rule.name
+        assert rule.needs in ("spectrum", "folds", "rows")
+        assert rule.degree in (2, 1, 0, -1)
+
+
+def test_the_grids_of_the_literature():
+    grids = rules.GRIDS
+    assert [len(grids[name]) for name in ("ocrep_paper", "elm", "relm")] == [51, 50, 101]
+    assert (grids["ocrep_paper"][0], grids["ocrep_paper"][-1]) == (1e-25, 1e25)
+    assert (grids["elm"][0], grids["elm"][-1]) == (2.0**-24, 2.0**25)
+    assert (grids["relm"][0], grids["relm"][-1]) == (2.0**-50, 2.0**50)
+
+
+@pytest.mark.parametrize(("scale_H", "scale_T"), [(1e-160, 1.0), (1.0, 1e-160)])
+@pytest.mark.parametrize("name", ["ocrep", "gcv", "evidence"])
+def test_scales_that_cannot_be_squared_are_refused(name, scale_H, scale_T):
+    H, T = random_problem(30, 4)
+    with pytest.raises(rules.NotApplicable, match="rescale"):
+        choose(rules.resolve(name), scale_H * H, scale_T * T)
+    with pytest.raises(ValueError, match="rescale"):
+        Factor.of(1e160 * H, T)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+def test_all_other_scales_work(scale):
+    H, T = random_problem(60, 4)
+    T += 3 * np.random.default_rng(0).standard_normal(T.shape)
+    for name in ("ocrep", "gcv", "evidence", "loo", "kfold"):
+        plain, scaled = (choose(rules.resolve(name), h, T).gamma for h in (H, scale * H))
+        assert scaled / scale**2 == pytest.approx(plain, rel=1e-4)
+
+
+def test_a_floor_above_the_usual_range_holds():
+    H, T = random_problem(30, 4)
+    choice = choose(rules.GCV(floor=1e4), H, T)
+    assert choice.gamma >= 1e4 * np.linalg.norm(H, 2) ** 2 * (1 - 1e-12)
+    assert choice.edge == "low"
+
+
+def test_a_wrong_number_is_refused_as_a_rule_too():
+    for value in (-5.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="finite number ≥ 0"):
+            rules.Fixed(value)
+
+
+def test_names_resolve_to_rules_and_rules_to_themselves():
+    assert {"ocrep", "ocrep_cv", "gcv", "loo", "kfold", "none", "evidence", "kibria"} <= set(rules.names())
+    for name in rules.names():
+        assert rules.resolve(name).name == name
+    rule = rules.OCReP(floor=0.0)
+    assert rules.resolve(rule) is rule
+    assert rules.resolve(np.float32(0.5)) == rules.Fixed(0.5)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "message"),
+    [
+        ("ocrp", "Did you mean 'ocrep'.*'gcv'.*'none', 'ocrep'"),
+        ("zzz", "Known: 'aic'.*'gcv'.*'none', 'ocrep'"),
+        (-1.0, "finite number ≥ 0"),
+        (np.nan, "finite number ≥ 0"),
+        (np.inf, "finite number ≥ 0"),
+        (None, "Unknown gamma rule None"),
+        (True, "Unknown gamma rule True"),
+        (rules.OCReP, "rule object such as"),
+    ],
+)
+def test_a_gamma_that_means_nothing_is_refused(gamma, message):
+    with pytest.raises(ValueError, match=message):
+        rules.resolve(gamma)
+
+
+@pytest.mark.parametrize("floor", [-1.0, np.nan, np.inf, "none", None])
+def test_a_bad_floor_is_refused(floor):
+    with pytest.raises(ValueError, match="floor must be"):
+        rules.OCReP(floor=floor)
