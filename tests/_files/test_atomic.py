@@ -1,4 +1,4 @@
-"""A file written through `replacing` is whole or not there."""
+"""A file written through `replacing` is complete or absent."""
 
 import os
 import stat
@@ -57,8 +57,8 @@ def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path):
     assert (tmp_path / "real").read_text() == "new"
 
 
-def test_what_is_no_plain_file_is_not_replaced(tmp_path):
+def test_a_pipe_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="no plain file"), replacing(tmp_path / "pipe"):
+    with pytest.raises(OSError, match="not a regular file"), replacing(tmp_path / "pipe"):
         pass
     assert (tmp_path / "pipe").is_fifo()

@@ -15,7 +15,7 @@ from scipy import sparse
 from support.rows_on_disk import NAMES, as_blocks, as_glob, frame_of, write
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, scan
-from ocrep._files import reading
+from ocrep._files.readers import BLOCK_BYTES, ParquetReader
 from ocrep._linalg import blocks as block_sizes
 from ocrep._rows.checks import recut
 from ocrep._rows.scan.arrays import is_on_disk
@@ -211,20 +211,20 @@ def test_numbers_whose_sum_overflows_are_numbers(frame):
         assert np.isfinite(model().fit(scan([(X, frame["y"])])).coef_).all()
 
 
-def test_text_in_a_column_of_numbers_is_named_with_its_line(frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_BLOCK_BYTES", 2**10)  # so that a file's beginning is not the whole file
+def test_text_in_a_column_of_numbers_is_named_with_its_line(frame, tmp_path):
     paths = write(frame, tmp_path, "csv")
-    lines = paths[1].read_text().splitlines()
-    lines[60] = lines[60].rpartition(",")[0] + ",oops"
-    paths[1].write_text("\n".join(lines) + "\n")
-    message = r"part1.csv, line 61: column 'a' must hold numbers, but it holds 'oops'"
+    header, *lines = paths[1].read_text().splitlines()
+    # Types are inferred from the first block, so the bad value must lie in a later one.
+    lines *= BLOCK_BYTES // len("\n".join(lines)) + 2
+    bad = lines[-1].rpartition(",")[0] + ",oops"
+    paths[1].write_text("\n".join([header, *lines, bad, *lines[:9]]) + "\n")
+    message = rf"part1.csv, line {len(lines) + 2}: column 'a' must hold numbers, but it holds 'oops'"
     with pytest.raises(ValueError, match=message):
         model().fit(scan(tmp_path, target="y"))
     with pytest.raises(ValueError, match=message):
         list(model().fit(frame[NAMES], frame["y"]).predict_blocks(scan(paths)))
-    lines[60] = "1,2"
-    paths[1].write_text("\n".join(lines) + "\n")
-    with pytest.raises(ValueError, match=r"part1.csv, line 61: it has 2 values"):
+    paths[1].write_text("\n".join([header, *lines, "1,2", *lines[:9]]) + "\n")
+    with pytest.raises(ValueError, match=rf"part1.csv, line {len(lines) + 2}: it has 2 values"):
         model().fit(scan(tmp_path, target="y"))
 
 
@@ -237,10 +237,8 @@ def test_a_file_that_is_damaged_is_named(frame, tmp_path):
 
 
 def test_statistics_that_lie_are_found_out(frame, tmp_path, monkeypatch):
-    from ocrep._rows.scan import parts
-
     source = as_glob(frame, tmp_path)
-    monkeypatch.setattr(parts, "_number_range", lambda statistics: (-0.5, 0.5))
+    monkeypatch.setattr(ParquetReader, "stated_range", lambda self, columns: (np.full(5, -0.5), np.full(5, 0.5)))
     with pytest.raises(ValueError, match=r"part0.parquet: column 'a' holds values outside the range"):
         model().fit(source)
 

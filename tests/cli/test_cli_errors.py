@@ -89,7 +89,7 @@ CASES = {
         "it is the file to be read",
     ),
     "model as graph": (["export", "model.skops", "linked.skops"], OUTPUT, "it is the file to be read"),
-    "a pipe as model": (fit("good.csv", out="pipe"), OUTPUT, "it is no plain file"),
+    "a pipe as model": (fit("good.csv", out="pipe"), OUTPUT, "it is not a regular file"),
     "test share too large": (fit("good.csv", "--test", "0.99"), DATA, "too few of 40 rows"),
     "output is a folder": (fit("good.csv", out="folder.csv"), OUTPUT, "it is a folder"),
     "output's folder is missing": (fit("good.csv", out="none/new.skops"), OUTPUT, "there is no folder none"),

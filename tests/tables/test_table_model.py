@@ -9,7 +9,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from ocrep import PinvRegressor, load_model, save_model
-from ocrep._files import DataError
+from ocrep._files.formats import DataError
 from ocrep.cli.wording import about_problem, score_pairs
 from ocrep.tables import (
     Settings,

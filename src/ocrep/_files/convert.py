@@ -1,4 +1,4 @@
-"""What an Arrow column holds, and its values as numbers, booleans or texts for a model."""
+"""The kind of values in an Arrow column, and the values as NumPy arrays of numbers, booleans or texts."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ ColumnKind = Literal["number", "boolean", "text", "date", "empty", "other"]
 
 MISSING_WORDS = ("", "#N/A", "#N/A N/A", "#NA", "N/A", "NA", "NULL", "NaN", "-NaN", "n/a", "nan", "-nan", "null")
 TRUE_WORDS, FALSE_WORDS = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
+_TESTS: dict[ColumnKind, tuple[Any, ...]] = {
+    "empty": (types.is_null,),
+    "boolean": (types.is_boolean,),
+    "number": (types.is_integer, types.is_floating, types.is_decimal),
+    "text": (types.is_string, types.is_large_string, types.is_string_view),
+    "date": (types.is_temporal,),
+}
+
+
+def kind_of_type(arrow_type: Any) -> ColumnKind:
+    """Return the kind of values that an Arrow type stands for; dictionaries are "other"."""
+    return next((kind for kind, tests in _TESTS.items() if any(test(arrow_type) for test in tests)), "other")
 
 
 def kind_of(column: Any) -> ColumnKind:
-    """What a column holds, by its Arrow type."""
-    tests: tuple[tuple[ColumnKind, tuple[Any, ...]], ...] = (
-        ("empty", (types.is_null,)),
-        ("boolean", (types.is_boolean,)),
-        ("number", (types.is_integer, types.is_floating, types.is_decimal)),
-        ("text", (types.is_string, types.is_large_string, types.is_string_view, types.is_dictionary)),
-        ("date", (types.is_temporal,)),
-    )
-    kind: ColumnKind = next((kind for kind, checks in tests if any(check(column.type) for check in checks)), "other")
+    """Return the kind of a column; categories are texts, and a column of missing values is empty."""
+    kind = "text" if types.is_dictionary(column.type) else kind_of_type(column.type)
     return "empty" if kind != "other" and column.null_count == len(column) else kind
 
 
-def raw_bytes() -> tuple[Any, ...]:
-    """The types in which Arrow gives text that is not UTF-8."""
-    return pyarrow.binary(), pyarrow.large_binary()
-
-
 def as_kind(column: Any, kind: str, name: str, start: int) -> np.ndarray:
-    """A column's values: floats (NaN where missing) for numbers and booleans, objects for texts.
+    """Return a column's values: floats (NaN where missing) for numbers and booleans, objects for texts.
 
-    `name` and `start` (the rows before this column's first) are for the sentence about a value of another kind.
+    `name` and `start`, the number of rows before the column's first, are for the error about a value of another kind.
     """
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -49,7 +49,7 @@ def as_kind(column: Any, kind: str, name: str, start: int) -> np.ndarray:
 
 
 def _numbers(column: Any, name: str, start: int) -> np.ndarray:
-    if _is_text(column):
+    if kind_of_type(column.type) == "text":
         return _parsed(column, name, start)
     narrow = types.is_float16(column.type) or types.is_float32(column.type)
     values = column.cast(pyarrow.float32() if narrow else pyarrow.float64(), safe=False).to_numpy()
@@ -57,7 +57,6 @@ def _numbers(column: Any, name: str, start: int) -> np.ndarray:
 
 
 def _parsed(column: Any, name: str, start: int) -> np.ndarray:
-    """Numbers from their texts."""
     words = _without_missing(pc.utf8_trim_whitespace(column))
     try:
         return _finite(words.cast(pyarrow.float64()).to_numpy(), name, start)
@@ -67,7 +66,7 @@ def _parsed(column: Any, name: str, start: int) -> np.ndarray:
                 raise DataError(
                     f"Column {name!r} must hold numbers, as in training, but row {row} holds {word!r}."
                 ) from None
-        raise  # pragma: no cover - Arrow and we disagree on what a number is
+        raise  # pragma: no cover - the whole column fails, but each word alone does not
 
 
 def _is_number(word: str) -> bool:
@@ -79,7 +78,7 @@ def _is_number(word: str) -> bool:
 
 
 def _finite(values: np.ndarray, name: str, start: int) -> np.ndarray:
-    # The sum is finite if all are, or if NaN stands for a missing value: only then is each looked at.
+    # A finite sum proves that all values are finite; only otherwise is each looked at.
     with np.errstate(over="ignore", invalid="ignore"):
         suspect = not np.isfinite(values.sum(dtype=np.float64))
     if suspect:
@@ -93,12 +92,13 @@ def _finite(values: np.ndarray, name: str, start: int) -> np.ndarray:
 
 
 def _booleans(column: Any, name: str, start: int) -> np.ndarray:
-    """0 and 1; float32 holds them exactly and widens no column beside them."""
+    """Return 0 and 1 as float32, which is exact and does not widen other float32 columns."""
     if types.is_boolean(column.type):
         return column.cast(pyarrow.float32()).to_numpy()
     words = _without_missing(pc.utf8_trim_whitespace(column.cast(pyarrow.string())))
     true, false = (pc.is_in(words, pyarrow.array(known)) for known in (TRUE_WORDS, FALSE_WORDS))
-    known = pc.or_(true, false).to_numpy() | words.is_null().to_numpy()
+    missing = words.is_null().to_numpy()
+    known = pc.or_(true, false).to_numpy() | missing
     if not known.all():
         row = int(np.flatnonzero(~known)[0])
         raise DataError(
@@ -106,12 +106,12 @@ def _booleans(column: Any, name: str, start: int) -> np.ndarray:
             f"{words[row].as_py()!r}."
         )
     values = true.to_numpy().astype(np.float32)
-    values[words.is_null().to_numpy()] = np.nan
+    values[missing] = np.nan
     return values
 
 
 def _texts(column: Any, name: str, start: int) -> np.ndarray:
-    """Equal texts are one object, so a million rows of ten categories need a million pointers and ten texts."""
+    """Return texts as objects, equal ones as the same object: a million rows of ten categories hold ten strings."""
     words = _without_missing(column.cast(pyarrow.large_string()))
     coded = words.combine_chunks().dictionary_encode()
     known = np.array([*coded.dictionary.to_pylist(), np.nan], dtype=object)
@@ -121,7 +121,3 @@ def _texts(column: Any, name: str, start: int) -> np.ndarray:
 def _without_missing(words: Any) -> Any:
     missing = pc.is_in(words, pyarrow.array(MISSING_WORDS, type=words.type))
     return pc.if_else(missing, pyarrow.scalar(None, type=words.type), words)
-
-
-def _is_text(column: Any) -> bool:
-    return types.is_string(column.type) or types.is_large_string(column.type) or types.is_string_view(column.type)

@@ -1,4 +1,4 @@
-"""Rows written block by block into a file that is whole or not there at all."""
+"""Writing rows block by block into a file that is complete or absent."""
 
 from __future__ import annotations
 
@@ -23,30 +23,37 @@ Write = Callable[[Any], None]
 
 
 class OutputError(OSError):
-    """A file cannot be written; the message says why."""
+    """A file cannot be written; the message says which and why."""
 
 
 def check_output(
     path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, table: bool = False
 ) -> None:
-    """Find out now, not after the work, whether a file can be written there, and as a table if it shall be one.
+    """Raise before the work begins if `path` cannot be written.
 
-    It must not be `source`, the file that is read: that would be lost.
+    Parameters
+    ----------
+    path : path
+        The file to be written; "-" is standard output.
+    source : path or None, default=None
+        The file that is read, which must not be overwritten.
+    table : bool, default=False
+        Whether rows will be written, so that the suffix must tell a known format.
     """
-    if table and os.fspath(path) != STANDARD_OUTPUT:
+    if os.fspath(path) == STANDARD_OUTPUT:
+        return
+    if table:
         try:
             format_of(path)
         except DataError as error:
             raise OutputError(f"Cannot write {error}") from None
-    if os.fspath(path) == STANDARD_OUTPUT:
-        return
     target = Path(path)
     if target.is_dir():
         raise OutputError(f"Cannot write {path}: it is a folder.")
     if target.exists() and not target.is_file():
-        raise OutputError(f"Cannot write {path}: it is no plain file.")
+        raise OutputError(f"Cannot write {path}: it is not a regular file.")
     if source is not None and target.exists() and os.path.exists(source) and target.samefile(source):
-        raise OutputError(f"Cannot write {path}: it is the file to be read; give the output a name of its own.")
+        raise OutputError(f"Cannot write {path}: it is the file to be read; give the output another name.")
     if not target.parent.is_dir():
         raise OutputError(f"Cannot write {path}: there is no folder {target.parent}.")
     with writing(path), tempfile.TemporaryFile(dir=target.parent):
@@ -55,7 +62,7 @@ def check_output(
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what goes wrong while writing a file into one sentence."""
+    """Turn an operating system's error into an `OutputError` that names the file."""
     try:
         yield
     except (OutputError, BrokenPipeError):
@@ -67,9 +74,9 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def table_writer(path: str | os.PathLike[str]) -> Iterator[Write]:
-    """Give a function that appends a frame; the file appears when all is written, and on error there is none.
+    """Yield a function that appends a frame; the file appears at the end, and not at all after an error.
 
-    The suffix says the format, as in `format_of`; "-" is CSV on standard output.
+    The suffix tells the format, as in `format_of`; "-" is CSV on standard output.
     """
     with writing(path), ExitStack() as stack:
         if os.fspath(path) == STANDARD_OUTPUT:
@@ -87,7 +94,7 @@ def table_writer(path: str | os.PathLike[str]) -> Iterator[Write]:
 @contextmanager
 def _text(part: Path, form: Format) -> Iterator[Any]:
     with part.open("wb") as file, ExitStack() as stack:
-        # No time in the header: the same rows are the same bytes.
+        # No time stamp in the gzip header: the same rows give the same bytes.
         raw: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0)) if form.gzipped else file
         text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
         yield text

@@ -38,7 +38,7 @@ def diagnose(
     """Look at the conditioning of a problem under every γ; --report writes an interactive page."""
     chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
     options.share_of(test)
-    from ocrep._files import check_output, writing
+    from ocrep._files.writing import check_output, writing
     from ocrep.report import diagnose as look_at
     from ocrep.report import write_report
     from ocrep.tables import Settings, network, prepare, read_problem, refusing
@@ -193,7 +193,8 @@ def study_report(
 ) -> None:
     """Write the report and the figures of a folder again."""
     from ocrep import study
-    from ocrep._files import DataError, writing
+    from ocrep._files.formats import DataError
+    from ocrep._files.writing import writing
 
     try:
         study.about(folder)
@@ -206,7 +207,7 @@ def study_report(
 
 def _study(protocol: str, out: Path, jobs: int, as_json: bool) -> None:
     from ocrep import study
-    from ocrep._files import OutputError, writing
+    from ocrep._files.writing import OutputError, writing
 
     with writing(out):
         try:

@@ -42,7 +42,7 @@ def fit(
     """Train a network on a file of rows, say how good it is on held-out rows, and save it."""
     chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
     options.share_of(test, zero=True)
-    from ocrep._files import check_output, writing
+    from ocrep._files.writing import check_output, writing
     from ocrep.serialization.model_files import save_model
     from ocrep.tables import Settings, UsageError, read_problem, train
 
@@ -127,7 +127,7 @@ def predict(
     """Predict the rows of a file; any number of them, in constant memory."""
     if as_json and out == "-":
         raise typer.BadParameter("the result goes to standard output already: give --out a file.", param_hint="--json")
-    from ocrep._files import check_output
+    from ocrep._files.writing import check_output
     from ocrep.tables import predict_file
 
     check_output(out, source=data, table=True)
@@ -187,7 +187,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a model as an ONNX graph, which runs without Python."""
-    from ocrep._files import check_output, writing
+    from ocrep._files.writing import check_output, writing
 
     check_output(out, source=model)
     fitted = _load(model)

@@ -64,7 +64,8 @@ def _explain(error: Exception) -> int:
         # Commands say which file they could not write: this is what they print.
         _let_go_of_standard_output()
         return _say(f"Cannot write to standard output: {error.strerror}.", exit_codes.OUTPUT)
-    from ocrep._files import DataError, OutputError
+    from ocrep._files.formats import DataError
+    from ocrep._files.writing import OutputError
     from ocrep.onnx import OnnxExportError
     from ocrep.serialization.model_files import ModelFileError
     from ocrep.tables import UsageError

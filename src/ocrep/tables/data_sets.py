@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ocrep._files import DataError, table_writer, writing
+from ocrep._files.formats import DataError
+from ocrep._files.writing import table_writer, writing
 from ocrep.datasets import load
 
 

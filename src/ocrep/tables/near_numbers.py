@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ocrep._files import Table
+from ocrep._files.frames import Table
 
 _LOOKED_AT = 1000
 _NUMERAL = re.compile(r"\s*[+-]?[\d.,' ]*\d[\d.,' ]*(e[+-]?\d+)?\s*%?\s*", re.IGNORECASE)

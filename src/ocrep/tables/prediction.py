@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._files import Block, DataError, column_names, count_rows, nearest, read_blocks, table_writer
+from ocrep._files.formats import DataError, check_columns, nearest
+from ocrep._files.frames import TableBlock, column_names, count_rows, read_blocks
+from ocrep._files.writing import table_writer
 from ocrep.tables.pipeline import MISSING, Description, describe, known_texts
 from ocrep.tables.training import Progress, silent
 
@@ -82,15 +84,13 @@ def _kept(source: str | os.PathLike[str], about: Description, ids: Sequence[str]
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         near = nearest(lacking[0], names)
         raise DataError(f"{source} has no column {lacking[0]!r}{more}, which the model needs: {near}")
-    for name in ids or ():
-        if name not in names:
-            raise DataError(f"{source} has no column {name!r}: {nearest(name, names)}")
+    check_columns(source, ids or (), names)
     if ids is not None:
         return list(dict.fromkeys(ids))
     return [name for name in about.ids if name in names]
 
 
-def _refuse_unseen(block: Block, known: dict[str, set[str]]) -> None:
+def _refuse_unseen(block: TableBlock, known: dict[str, set[str]]) -> None:
     for name, texts in known.items():
         values = block.inputs[name].fillna(MISSING)
         if set(values.unique()) <= texts:
@@ -103,7 +103,7 @@ def _refuse_unseen(block: Block, known: dict[str, set[str]]) -> None:
         )
 
 
-def _predicted(model: Any, block: Block, *, proba: bool, std: bool) -> Any:
+def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool) -> Any:
     frame = block.kept
     added: dict[str, np.ndarray] = {}
     if std:

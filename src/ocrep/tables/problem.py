@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ocrep._files import DataError, Table, column_names, nearest, read_table
+from ocrep._files.formats import DataError, check_columns
+from ocrep._files.frames import Table, column_names, read_table
 from ocrep.tables.near_numbers import near_numbers
 from ocrep.tables.task import Task, guess_task, target_values
 
@@ -54,9 +55,7 @@ def read_problem(
 ) -> Problem:
     """Read a file and decide on target, task and inputs; what cannot be used is refused in one sentence."""
     names = column_names(path)
-    for name in (target, *ignore, *ids):
-        if name not in names:
-            raise DataError(f"{path} has no column {name!r}: {nearest(name, names)}")
+    check_columns(path, (target, *ignore, *ids), names)
     if target in (*ignore, *ids):
         raise DataError(f"Column {target!r} is the target: it can be neither ignored nor an id.")
     if _nameless(target):

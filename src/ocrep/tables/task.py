@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ocrep._files import DataError
+from ocrep._files.formats import DataError
 from ocrep.analysis.compare import MANY_LABELS
 
 Task = Literal["regression", "classification"]

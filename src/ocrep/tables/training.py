@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
-from ocrep._files import DataError
+from ocrep._files.formats import DataError
 from ocrep.tables.pipeline import Settings, assemble, label, preprocessing
 from ocrep.tables.problem import Problem
 from ocrep.tables.task import Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +14,19 @@ import pyarrow.dataset
 from pyarrow import types
 
 from ocrep._features.random_layer import Range
-from ocrep._files.convert import as_kind
-from ocrep._files.formats import DataError, format_of, nearest
-from ocrep._files.parts import Part, parts_of_dataset, parts_of_files
+from ocrep._files.convert import as_kind, kind_of_type
+from ocrep._files.formats import DataError, check_columns, format_of
+from ocrep._files.readers import Reader, reader_of, readers_of_dataset
 from ocrep._rows.scan.source import Block, Source, skipped
+
+_KIND_NAMES = {
+    "empty": "unknown",
+    "boolean": "booleans",
+    "number": "numbers",
+    "text": "texts",
+    "date": "dates or times",
+    "other": "other",
+}
 
 
 class FileSource(Source):
@@ -25,7 +34,7 @@ class FileSource(Source):
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[Reader],
         *,
         target: str | Sequence[str] | None,
         sample_weight: str | None,
@@ -43,7 +52,7 @@ class FileSource(Source):
     def of(cls, source: Any, **roles: Any) -> FileSource:
         """From a path, a glob, a folder, a list of paths, or a `pyarrow.dataset.Dataset`."""
         if isinstance(source, pyarrow.dataset.Dataset):
-            parts = parts_of_dataset(source)
+            parts = readers_of_dataset(source)
             if not parts:
                 raise DataError("The dataset has no files.")
             return cls(parts, **roles)
@@ -51,7 +60,7 @@ class FileSource(Source):
         paths = [path for name in names for path in _paths(os.fspath(name))]
         if not paths:
             raise DataError("The list of files is empty.")
-        return cls(parts_of_files(paths), **roles)
+        return cls([reader_of(path) for path in paths], **roles)
 
     @cached_property
     def _types(self) -> dict[str, Any]:
@@ -72,7 +81,7 @@ class FileSource(Source):
         roles = [*self.columns, *self._targets, *([] if self._weight is None else [self._weight])]
         for part in self._parts:
             schema = part.schema()
-            _refuse_missing(part.name, roles, schema.names)
+            check_columns(part.name, roles, schema.names)
             if self._given_columns is None:
                 _refuse_more(part.name, roles, schema.names, self._parts[0].name)
             for name in roles:
@@ -96,7 +105,7 @@ class FileSource(Source):
         wanted = self.columns if columns is None else tuple(columns)
         for part in self._parts:
             schema = part.schema()
-            _refuse_missing(part.name, wanted, schema.names)
+            check_columns(part.name, wanted, schema.names)
             for name in wanted:
                 _refuse_no_number(part.name, name, _kind(schema.field(name).type))
         return self._read(wanted, (), None, 0)
@@ -124,7 +133,7 @@ class FileSource(Source):
 
     def marks(self) -> tuple[str, ...]:
         """Paths with sizes and times, and what is read from them: the same file has other rows for another target."""
-        return tuple(f"{part.mark()} {self._targets} {self._weight}" for part in self._parts)
+        return tuple(f"{part.fingerprint()} {self._targets} {self._weight}" for part in self._parts)
 
     def _read(self, inputs: Sequence[str], targets: Sequence[str], weight: str | None, skip: int) -> Iterator[Block]:
         first = 0
@@ -144,7 +153,7 @@ class FileSource(Source):
                 yield from self._blocks_of(self._parts[number], number, inputs, targets, weight)
 
     def _blocks_of(
-        self, part: Part, number: int, inputs: Sequence[str], targets: Sequence[str], weight: str | None
+        self, part: Reader, number: int, inputs: Sequence[str], targets: Sequence[str], weight: str | None
     ) -> Iterator[Block]:
         names = list(dict.fromkeys([*inputs, *targets, *([] if weight is None else [weight])]))
         start = 0
@@ -219,16 +228,9 @@ def _is_table(path: str) -> bool:
 
 def _kind(kind: Any) -> str:
     """What an Arrow type is called in a sentence."""
-    tests: Mapping[str, tuple[Any, ...]] = {
-        "unknown": (types.is_null,),
-        "booleans": (types.is_boolean,),
-        "numbers": (types.is_integer, types.is_floating, types.is_decimal),
-        "texts": (types.is_string, types.is_large_string, types.is_string_view),
-        "dates or times": (types.is_temporal,),
-    }
     if types.is_dictionary(kind):
-        return _kind(kind.value_type) if _kind(kind.value_type) == "texts" else "categories"
-    return next((name for name, checks in tests.items() if any(check(kind) for check in checks)), "other")
+        return "texts" if kind_of_type(kind.value_type) == "text" else "categories"
+    return _KIND_NAMES[kind_of_type(kind)]
 
 
 def _refuse_no_number(path: str, name: str, kind: str, *, is_weight: bool = False) -> None:
@@ -240,12 +242,6 @@ def _refuse_no_number(path: str, name: str, kind: str, *, is_weight: bool = Fals
             f"{path}: column {name!r} holds {what}, and a network's inputs are numbers: encode it as numbers first, "
             "or name the columns to use as columns=[…]."
         )
-
-
-def _refuse_missing(path: str, wanted: Sequence[str], names: Sequence[str]) -> None:
-    for name in wanted:
-        if name not in names:
-            raise DataError(f"{path} has no column {name!r}: {nearest(name, names)}")
 
 
 def _refuse_more(path: str, wanted: Sequence[str], names: Sequence[str], first: str) -> None:

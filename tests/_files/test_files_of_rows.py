@@ -7,23 +7,15 @@ import os
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from ocrep._files import (
-    DataError,
-    OutputError,
-    check_output,
-    column_names,
-    count_rows,
-    format_of,
-    read_blocks,
-    read_table,
-    reading,
-    table_writer,
-    writing,
-)
+from ocrep._files.formats import DataError, format_of
+from ocrep._files.frames import column_names, count_rows, read_blocks, read_table
+from ocrep._files.readers import CsvReader, FragmentReader, reader_of, readers_of_dataset
+from ocrep._files.writing import OutputError, check_output, table_writer, writing
 
 FORMATS = ("csv", "tsv", "csv.gz", "tsv.gz", "parquet", "pq", "feather", "arrow")
 KINDS = {"number": "number", "flag": "boolean", "text": "text"}
@@ -49,7 +41,7 @@ def write(path, *frames):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_what_is_written_in_blocks_is_read_whole_and_in_blocks(form, frame, tmp_path, monkeypatch):
+def test_what_is_written_in_blocks_is_read_whole_and_in_blocks(form, frame, tmp_path):
     path = write(tmp_path / f"rows.{form}", frame[:1], frame[1:])
     assert column_names(path) == list(frame)
     table = read_table(path, ["text", "number", "flag"])
@@ -57,8 +49,7 @@ def test_what_is_written_in_blocks_is_read_whole_and_in_blocks(form, frame, tmp_
     np.testing.assert_array_equal(table.frame["number"], frame["number"])
     np.testing.assert_array_equal(table.frame["flag"], frame["flag"].astype(float))
     assert table.frame["text"].fillna("none").tolist() == ["a, b", 'say "x"', "none", "two\nlines"]
-    monkeypatch.setattr(reading, "BLOCK_ROWS", 3)
-    blocks = list(read_blocks(path, KINDS, keep=["id"]))
+    blocks = list(read_blocks(path, KINDS, keep=["id"], block_rows=3))
     assert [block.start for block in blocks] == list(np.cumsum([0, *(len(block.inputs) for block in blocks[:-1])]))
     assert max(len(block.inputs) for block in blocks) <= 3
     joined = pd.concat([block.inputs for block in blocks], ignore_index=True)
@@ -220,3 +211,42 @@ def test_marks_in_quoted_names_and_blank_lines_above_the_header_divide_nothing(t
 def test_standard_output_is_named_where_it_cannot_be_written():
     with pytest.raises(OutputError, match="Cannot write to standard output: No space left"), writing("-"):
         raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "feather", "dataset"])
+def test_a_reader_gives_the_same_rows_in_blocks_of_every_size(form, tmp_path):
+    rows = pd.DataFrame({"x": np.arange(25.0), "y": np.arange(25.0)[::-1]})
+    path = write(tmp_path / f"rows.{'parquet' if form == 'dataset' else form}", rows)
+    for block_rows in (1, 4, 25, 100):
+        if form == "dataset":
+            dataset = pyarrow.dataset.dataset(path)
+            (fragment,) = dataset.get_fragments()
+            reader = FragmentReader(fragment, dataset.schema, 0, block_rows=block_rows)
+        else:
+            reader = reader_of(path, block_rows=block_rows)
+        assert reader.schema().names == ["x", "y"]
+        batches = list(reader.batches(["y", "x"], {}))
+        assert max(batch.num_rows for batch in batches) <= block_rows
+        values = np.concatenate([np.column_stack([batch.column(i) for i in range(2)]) for batch in batches])
+        np.testing.assert_array_equal(values, rows[["y", "x"]])
+        assert reader.n_rows() == (None if form.startswith("csv") else 25)
+
+
+def test_a_fingerprint_changes_with_the_file(frame, tmp_path):
+    readers = [reader_of(write(tmp_path / f"rows.{form}", frame)) for form in ("csv", "parquet", "arrow")]
+    readers += readers_of_dataset(pyarrow.dataset.dataset(tmp_path / "rows.parquet"))
+    before = [reader.fingerprint() for reader in readers]
+    assert before[1] == before[3]
+    assert before == [reader.fingerprint() for reader in readers]
+    for form in ("csv", "parquet", "arrow"):
+        write(tmp_path / f"rows.{form}", frame[:2])
+    assert not set(before) & {reader.fingerprint() for reader in readers}
+
+
+def test_the_first_block_of_a_csv_file_decides_the_types(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_text("x,y\n" + "1,2\n" * 500 + "1,oops\n")
+    (x, y), (_, whole) = CsvReader(str(path), block_bytes=200).schema().types, reader_of(path).schema().types
+    assert (x, y, whole) == (pa.int64(), pa.int64(), pa.string())
+    with pytest.raises(DataError, match=r"late\.csv, line 502: column 'y' must hold numbers, but it holds 'oops'"):
+        list(CsvReader(str(path), block_bytes=200).batches(["y"], {"y": pa.float64()}))

@@ -1,0 +1,103 @@
+"""Files of rows as pandas frames of numbers, booleans and texts: whole, or block by block in constant memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas
+import pyarrow
+
+from ocrep._files.convert import ColumnKind, as_kind, kind_of
+from ocrep._files.formats import DataError, check_file
+from ocrep._files.readers import BLOCK_ROWS, reader_of
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of rows in memory.
+
+    `frame` holds the columns that can be inputs or targets: numbers and booleans as floats (NaN where missing), texts
+    as objects. `kinds` has an entry for every column that was asked for, also for those that `frame` leaves out.
+    """
+
+    frame: Any
+    kinds: dict[str, ColumnKind]
+
+
+@dataclass(frozen=True, slots=True)
+class TableBlock:
+    """Some rows of a file: the inputs of a model, and the columns that are copied to the output."""
+
+    start: int
+    """Number of rows before this block."""
+    inputs: Any
+    kept: Any
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the columns in order; raise if one appears twice."""
+    check_file(path)  # before the suffix: a missing file is the likelier mistake
+    return reader_of(path).column_names()
+
+
+def count_rows(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of rows if the file states it (Parquet, Arrow), otherwise None."""
+    reader = reader_of(path)
+    with reader.reading():
+        return reader.n_rows()
+
+
+def read_table(path: str | os.PathLike[str], columns: Sequence[str]) -> Table:
+    """Read columns of a whole file; the file decides the kind of each."""
+    reader = reader_of(path)
+    with reader.reading():
+        table = reader.table(columns)
+        if table.num_rows == 0:
+            raise DataError(f"{path} has a header but no rows.")
+        arrays, kinds = {}, {}
+        for name in columns:
+            # Each column leaves the Arrow table as it is converted, so that there are never two copies of all of them.
+            column = table.column(name)
+            table = table.drop_columns([name])
+            kinds[name] = kind_of(column)
+            if kinds[name] in ("number", "boolean", "text"):
+                arrays[name] = as_kind(column, kinds[name], name, 0)
+            del column
+    pyarrow.default_memory_pool().release_unused()  # Arrow keeps what it has freed: here as much as the whole file
+    return Table(_frame(arrays), kinds)
+
+
+def read_blocks(
+    path: str | os.PathLike[str],
+    kinds: Mapping[str, Literal["number", "boolean", "text"]],
+    *,
+    keep: Sequence[str] = (),
+    block_rows: int = BLOCK_ROWS,
+) -> Iterator[TableBlock]:
+    """Read a file in blocks of at most `block_rows` rows, each column as its kind in training.
+
+    A value of another kind raises a `DataError` with its column and row. The columns in `keep` are not converted: they
+    stay the texts of a CSV file (007 stays 007) or have the types of a Parquet or Arrow file.
+    """
+    reader, start = reader_of(path, block_rows=block_rows), 0
+    names = list(dict.fromkeys([*kinds, *keep]))
+    with reader.reading():
+        # CSV as text: converted here, the error can name the value and its row.
+        for batch in reader.batches(names, dict.fromkeys(names, pyarrow.string())):
+            table = pyarrow.Table.from_batches([batch])
+            inputs = {name: as_kind(table.column(name), kind, name, start) for name, kind in kinds.items()}
+            kept = table.select(list(keep)).to_pandas(types_mapper=pandas.ArrowDtype)
+            yield TableBlock(start, _frame(inputs), kept)
+            start += batch.num_rows
+    if start == 0:
+        raise DataError(f"{path} has a header but no rows.")
+
+
+def _frame(arrays: dict[str, np.ndarray]) -> Any:
+    # With an explicit dtype pandas keeps the objects; otherwise it would copy them to a string type.
+    columns = {name: pandas.Series(values, dtype=values.dtype, copy=False) for name, values in arrays.items()}
+    return pandas.DataFrame(columns, copy=False)
