@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 
 demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
 	@$(BIN)/python examples/demo.py
-	@$(BIN)/python -m ocrep.study quick --out study-quick
+	@$(BIN)/ocrep study quick --out study-quick
 
 test: lint  ## lint, types, import contracts and all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
@@ -50,7 +50,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable . matplotlib
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	@touch $@
 
 $(VENV)/.developed: $(VENV)/.installed

@@ -131,16 +131,6 @@ def test_what_is_not_there_is_said(tmp_path):
         study.run("quik", tmp_path)
 
 
-def test_the_command_prints_where_the_report_is(finished):
-    command = [sys.executable, "-m", "ocrep.study", "report", str(finished)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "report.md" in run.stdout
-    failed = subprocess.run([*command[:-1], str(finished / "no")], capture_output=True, text=True, check=False)
-    assert failed.returncode != 0
-    assert failed.stderr.startswith("ocrep study: ")
-    assert "Traceback" not in failed.stderr
-
-
 @pytest.mark.parametrize("name", ["machine_cpu", "iris"])
 def test_fixed_sizes_equal_separate_fits(name):
     data, cell = load(name), Cell(1, 2, name, "fixed")
