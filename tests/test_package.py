@@ -1,17 +1,20 @@
 """The package itself: what importing it costs, what it offers, and that its examples are true."""
 
 import doctest
+import importlib.metadata
 import importlib.util
 import re
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
 
 import ocrep
 
+README = Path(__file__).resolve().parent.parent / "README.md"
 HEAVY = ("pandas", "pyarrow", "matplotlib", "dask", "torch", "polars", "pooch")
 
 
@@ -49,14 +52,35 @@ def test_every_public_name_is_there():
         _ = ocrep.nonsense
 
 
+def test_type_checkers_see_the_names_that_there_are():
+    stub = types.ModuleType("stub")
+    exec(Path(ocrep.__file__).with_suffix(".pyi").read_text(encoding="utf-8"), vars(stub))
+    offered = {name for name in vars(stub) if not name.startswith("__")}
+    assert {"__version__", *offered} == set(ocrep.__all__)
+    assert set(vars(stub)["__annotations__"]) == {"__version__"}
+    for name in offered:
+        assert getattr(ocrep, name) is getattr(stub, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["datasets", "displays", "literature", "onnx", "report", "rules", "significance", "study"]
+)
+def test_a_public_module_is_imported_by_its_name(name):
+    code = f"import sys, ocrep; print(type(ocrep.{name}).__name__); from ocrep import {name}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "module"
+
+
+def test_the_version_is_the_same_everywhere():
+    assert importlib.metadata.version("ocrep") == ocrep.__version__
+    assert f"version: {ocrep.__version__}\n" in (README.parent / "CITATION.cff").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("module", ["ocrep._features.random_layer", "ocrep.estimators.pinv"])
 def test_examples_in_docstrings(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
     assert result.failed == 0
-
-
-README = Path(__file__).resolve().parent.parent / "README.md"
 
 
 def test_the_readme_prints_what_it_says(capsys):

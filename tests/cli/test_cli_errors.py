@@ -280,7 +280,7 @@ def test_a_full_disk_leaves_the_old_model(folder, monkeypatch, capsys):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ocrep.serialization.model_files.save_model", full)
+    monkeypatch.setattr("ocrep.serialization.save_model", full)
     assert run(fit("good.csv", out="model.skops")) == OUTPUT
     assert capsys.readouterr().err == "ocrep: Cannot write model.skops: No space left on device.\n"
     assert Path("model.skops").read_bytes() == old

@@ -14,7 +14,7 @@ from ocrep._features.hidden_map import ACTIVATIONS
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import Rows, left_out_outputs
 from ocrep._linalg.solve import factor_rows
-from ocrep.serialization.model_files import ModelFileError, save_model
+from ocrep.serialization import ModelFileError, save_model
 
 
 @pytest.mark.skipif(LIBRARY == "torch" and DEVICE.type == "cpu", reason="there is no GPU, and NumPy reads the CPU")

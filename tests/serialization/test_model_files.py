@@ -5,10 +5,13 @@ import io
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import zipfile
+from dataclasses import fields, make_dataclass
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -46,8 +49,7 @@ from ocrep.literature import (
     RELMRegressor,
     TROPELMRegressor,
 )
-from ocrep.serialization import model_files
-from ocrep.serialization.model_files import ModelFileError, model_info
+from ocrep.serialization import ModelFileError, model_files, model_info, names, record
 
 X, Y = smooth_problem(90, 4)
 BOTH = np.column_stack([Y, np.cos(Y)])
@@ -186,7 +188,7 @@ def test_the_file_says_how_it_was_written(file):
     info = model_info(file)
     assert info.type_name == "sklearn.pipeline.Pipeline"
     assert info.ocrep_version == ocrep.__version__
-    assert info.format == model_files.FORMAT
+    assert info.format == record.FORMAT
     assert info.created.endswith("+00:00")
     with pytest.raises(AttributeError):
         info.format = 2
@@ -262,7 +264,7 @@ def test_a_crafted_file_that_names_a_function_is_refused_by_that_name(loader, fi
     mark = tmp_path / "ran"
     save_model(PinvRegressor(3).fit(X, Y), file)
     content = members(file)
-    schema = json.loads(content["schema.json"])
+    schema = json.loads(content["model.json"])
     text = {
         "__class__": "str",
         "__module__": "builtins",
@@ -276,7 +278,7 @@ def test_a_crafted_file_that_names_a_function_is_refused_by_that_name(loader, fi
         "__loader__": loader,
         "content": call,
     }
-    write_zip(file, {**content, "schema.json": json.dumps(schema)})
+    write_zip(file, {**content, "model.json": json.dumps(schema)})
     with pytest.raises(ModelFileError, match=r"not trusted: os\.system\. If you know"):
         load_model(file)
     assert not mark.exists()
@@ -285,10 +287,10 @@ def test_a_crafted_file_that_names_a_function_is_refused_by_that_name(loader, fi
 def test_further_types_are_built_only_if_they_are_named(file):
     model = make_pipeline(FunctionTransformer(smooth_problem), PinvRegressor(3))
     save_model(model, file)
-    with pytest.raises(ModelFileError, match=r"not trusted: problems\.smooth_problem"):
+    with pytest.raises(ModelFileError, match=r"not trusted: support\.problems\.smooth_problem"):
         load_model(file)
-    assert load_model(file, trusted="problems.smooth_problem")[0].func is smooth_problem
-    assert load_model(file, trusted=["problems.smooth_problem"])[0].func is smooth_problem
+    assert load_model(file, trusted="support.problems.smooth_problem")[0].func is smooth_problem
+    assert load_model(file, trusted=["support.problems.smooth_problem"])[0].func is smooth_problem
     save_model(make_pipeline(Scaler(), PinvRegressor(3)), file)
     assert isinstance(load_model(file, trusted=[Scaler])[0], Scaler)
     assert isinstance(load_model(file, trusted=Scaler)[0], Scaler)
@@ -352,16 +354,16 @@ def test_no_flipped_byte_gives_a_wrong_model(file):
     [
         {"ocrep_version": "0.9.3"},
         {"ocrep_version": "1.0.0"},
-        {"format": model_files.FORMAT + 1},
+        {"format": record.FORMAT + 1},
     ],
 )
 def test_a_newer_file_is_refused_politely(changed, file):
     save_model(PinvRegressor(3), file)
     rewritten(file, **changed)
     version = changed.get("ocrep_version", ocrep.__version__)
-    with pytest.raises(
-        ModelFileError, match=f"written by ocrep {version}, and this is {ocrep.__version__}: upgrade with pip"
-    ):
+    number = changed.get("format", record.FORMAT)
+    sentence = f"has format {number} and was written by ocrep {version}, and this is ocrep {ocrep.__version__}, "
+    with pytest.raises(ModelFileError, match=f"{sentence}which reads formats up to {record.FORMAT}: upgrade with pip"):
         load_model(file)
     assert model_info(file).ocrep_version == version
 
@@ -373,13 +375,151 @@ def test_an_older_file_and_one_of_the_same_minor_version_load(version, file):
     assert load_model(file).n_hidden == 3
 
 
-def test_a_file_whose_types_had_other_fields_is_refused(file):
+# Names in files
+
+
+def with_tree(file, change):
+    """The same file with a changed tree."""
+    content = members(file)
+    write_zip(file, {**content, "model.json": change(content["model.json"].decode())})
+
+
+def nodes(part):
+    if isinstance(part, dict) and isinstance(part.get("__loader__"), str):
+        yield part
+    for child in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from nodes(child)
+
+
+def own_names(file):
+    found = {f"{node['__module__']}.{node['__class__']}" for node in nodes(json.loads(members(file)["model.json"]))}
+    return {name for name in found if name.startswith("ocrep")}
+
+
+@pytest.mark.parametrize("model", [*REGRESSORS, *CLASSIFIERS], ids=lambda model: f"{model!r:.60}".split(" at ")[0])
+def test_a_file_names_no_private_module(model, file):
+    save_model(clone(model).fit(X, LABELS if hasattr(model, "decision_function") else Y), file)
+    written = own_names(file)
+    assert model_info(file).type_name in written
+    assert written <= set(names.OWN)
+    assert not any(part.startswith("_") for name in written for part in name.split("."))
+
+
+def test_a_public_type_stands_in_files_under_the_name_that_users_import():
+    for name, kind in names.OWN.items():
+        room, _, own = name.rpartition(".")
+        public = getattr(ocrep, room.removeprefix("ocrep."), None) if room != "ocrep" else ocrep
+        if own in getattr(public, "__all__", ()):
+            assert getattr(public, own) is kind
+    assert {f"ocrep.{name}" for name in ("PinvRegressor", "Factor", "rules.KFold", "literature.ELMRegressor")} <= set(
+        names.OWN
+    )
+    assert len({names.path_of(kind) for kind in names.OWN.values()}) == len(names.OWN)
+
+
+def in_a_new_module(monkeypatch, *kinds):
+    """Let these classes live in a module that no file has heard of."""
+    module = ModuleType("somewhere_new")
+    for kind in kinds:
+        monkeypatch.setattr(kind, "__module__", module.__name__)
+        setattr(module, kind.__name__, kind)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def test_files_survive_when_classes_move_to_another_module(file, monkeypatch):
+    model = PinvRegressor(5, gamma=rules.KFold(), random_state=0).fit(X, Y)
+    save_model(model, file)
+    in_a_new_module(monkeypatch, ocrep.Factor, rules.KFold, PinvRegressor)
+    loaded = load_model(file)
+    monkeypatch.undo()
+    assert same_state(loaded, model)
+
+
+def test_files_survive_when_fields_change_places(file):
+    model = PinvRegressor(5, gamma="kfold", random_state=0).fit(X, Y)
+    save_model(model, file)
+    with_tree(file, lambda text: json.dumps(reversed_fields(json.loads(text))))
+    assert same_state(load_model(file), model)
+
+
+def test_files_survive_when_a_class_has_slots_no_longer(file, monkeypatch):
+    model = PinvRegressor(5, gamma="kfold", random_state=0).fit(X, Y)
+    save_model(model, file)
+    without_slots = make_dataclass("Choice", [field.name for field in fields(rules.Choice)], frozen=True)
+    in_a_new_module(monkeypatch, without_slots)
+    monkeypatch.setitem(names.OWN, "ocrep.rules.Choice", without_slots)
+    loaded = load_model(file).choice_
+    assert isinstance(loaded, without_slots)
+    assert loaded.gamma == model.gamma_
+
+
+def reversed_fields(part):
+    if isinstance(part, list):
+        return [reversed_fields(child) for child in part]
+    if not isinstance(part, dict):
+        return part
+    part = {key: reversed_fields(child) for key, child in part.items()}
+    if "fields" in part:
+        part["fields"] = dict(reversed(part["fields"].items()))
+    return part
+
+
+@pytest.mark.parametrize(
+    "name", ["ocrep.Novelty", "ocrep.rules.Novelty", "ocrep._linalg.factor.Factor", "ocrep.cli.main"]
+)
+def test_an_unknown_type_of_ours_is_refused(name, file):
     save_model(PinvRegressor(3).fit(X, Y), file)
-    layout = json.loads(members(file)["ocrep.json"])["layout"]
-    assert layout["ocrep._linalg.factor.Factor"][0] == "R"
-    rewritten(file, layout={**layout, "ocrep._linalg.factor.Factor": ["Q", "R"]})
-    with pytest.raises(ModelFileError, match=r"in which ocrep\.factor\.Factor had other fields"):
+    module, _, own = name.rpartition(".")
+    old, new = '"__class__": "Factor", "__module__": "ocrep"', f'"__class__": "{own}", "__module__": "{module}"'
+    with_tree(file, lambda text: text.replace(old, new))
+    sentence = f"holds {re.escape(name)}, which ocrep {ocrep.__version__} does not know: upgrade with pip"
+    for trusted in ((), [name]):
+        with pytest.raises(ModelFileError, match=sentence) as error:
+            load_model(file, trusted=trusted)
+        assert "\n" not in str(error.value)
+
+
+def test_a_type_of_ours_without_a_name_is_not_written(file):
+    with pytest.raises(ModelFileError, match=r"holds ocrep\.datasets\..*load, which is not among the types"):
+        save_model(make_pipeline(FunctionTransformer(ocrep.datasets.load), PinvRegressor(3)), file)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("change", [{"R": "Q"}, {"R": None}], ids=["renamed", "missing"])
+def test_a_file_whose_types_had_other_fields_is_refused(change, file):
+    save_model(PinvRegressor(3).fit(X, Y), file)
+
+    def changed(text):
+        tree = json.loads(text)
+        for node in nodes(tree):
+            if node["__class__"] == "Factor":
+                renamed = {change.get(name, name): child for name, child in node["fields"].items()}
+                node["fields"] = {name: child for name, child in renamed.items() if name}
+        return json.dumps(tree)
+
+    with_tree(file, changed)
+    with pytest.raises(ModelFileError, match=r"in which ocrep\.Factor had other fields"):
         load_model(file)
+
+
+def test_state_in_the_form_of_skops_is_not_accepted_for_our_dataclasses(file):
+    save_model(PinvRegressor(3).fit(X, Y), file)
+    with_tree(file, lambda text: text.replace('"fields"', '"content"'))
+    with pytest.raises(ModelFileError, match="is damaged"):
+        load_model(file)
+
+
+def test_a_second_tree_hidden_in_a_file_is_refused(file):
+    save_model(PinvRegressor(3), file)
+    write_zip(file, {**members(file), "schema.json": b"{}"})
+    with pytest.raises(ModelFileError, match="a zip file, but not one written by"):
+        load_model(file)
+
+
+def test_a_dict_with_the_keys_of_a_node_comes_back(there_and_back):
+    keys = {"__loader__": "a", "__module__": "ocrep", "__class__": "b"}
+    model = make_pipeline(FunctionTransformer(np.sqrt, kw_args=keys), PinvRegressor(3))
+    assert there_and_back(model)[0].kw_args == keys
 
 
 @pytest.mark.parametrize(
@@ -392,7 +532,6 @@ def test_a_file_whose_types_had_other_fields_is_refused(file):
         {"format": "1"},
         {"created": []},
         {"format": None},
-        {"layout": ...},
     ],
 )
 def test_a_record_without_sense_is_damage(changed, file):
@@ -402,7 +541,7 @@ def test_a_record_without_sense_is_damage(changed, file):
         load_model(file)
 
 
-@pytest.mark.parametrize("name", ["schema.json", "ocrep.json"])
+@pytest.mark.parametrize("name", ["model.json", "ocrep.json"])
 @pytest.mark.parametrize("text", [b"{", b"[]", b"[" * 100_000, b"\xff"])
 def test_members_without_sense_are_damage(name, text, file):
     save_model(PinvRegressor(3), file)
@@ -418,10 +557,14 @@ def test_an_error_while_saving_leaves_the_old_file(file, monkeypatch):
     save_model(PinvRegressor(3), file)
     old = file.read_bytes()
 
-    def fail(*args):
-        raise KeyboardInterrupt
+    writestr = zipfile.ZipFile.writestr
 
-    monkeypatch.setattr(model_files, "_layout", fail)  # asked for when half of the new file is written
+    def interrupted(archive, name, data):
+        if name == "ocrep.json":  # the last member
+            raise KeyboardInterrupt
+        writestr(archive, name, data)
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save_model(PinvRegressor(4), file)
     monkeypatch.undo()
@@ -432,15 +575,16 @@ def test_an_error_while_saving_leaves_the_old_file(file, monkeypatch):
 def test_a_process_killed_while_saving_leaves_the_old_file(file):
     save_model(PinvRegressor(3), file)
     code = f"""
-import os, signal
-from pathlib import Path
+import os, signal, zipfile
 from ocrep import PinvRegressor, save_model
-def half(path, data):
-    with open(path, "wb") as stream:
-        stream.write(data[: len(data) // 2])
-        stream.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-Path.write_bytes = half
+writestr = zipfile.ZipFile.writestr
+def die(archive, name, data):
+    if name != "model.json":
+        return writestr(archive, name, data)
+    archive.fp.write(data[: len(data) // 2].encode())
+    archive.fp.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+zipfile.ZipFile.writestr = die
 save_model(PinvRegressor(4), {str(file)!r})
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -463,7 +607,7 @@ def test_the_example_is_true():
 
 def test_a_small_file_does_not_fill_the_memory(file):
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("schema.json", "{}")
+        archive.writestr("model.json", "{}")
         archive.writestr("ocrep.json", b" " * 10**7)
     with pytest.raises(ModelFileError, match="unpack to far more"):
         load_model(file)

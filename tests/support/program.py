@@ -16,7 +16,7 @@ import pyarrow.csv, rich.table, typer
 from ocrep.cli import main
 with contextlib.redirect_stderr(io.StringIO()):
     ocrep.cli.running.run(["inspect", "nothing"])
-ocrep.serialization.model_files._skops_io()
+ocrep.serialization.model_files.require_skops()
 gc.freeze()  # else each child's first collection copies all that the libraries have made
 for line in sys.stdin:
     arguments = json.loads(line)

@@ -43,7 +43,7 @@ def fit(
     chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
     options.share_of(test, zero=True)
     from ocrep._files.writing import check_output, writing
-    from ocrep.serialization.model_files import save_model
+    from ocrep.serialization import save_model
     from ocrep.tables import Settings, UsageError, read_problem, train
 
     check_output(out, source=data)
@@ -149,7 +149,7 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     from ocrep.tables import describe
 
     fitted = _load(model)
-    from ocrep.serialization.model_files import model_info
+    from ocrep.serialization import model_info
 
     info, about = model_info(model), describe(fitted)
     network = fitted[-1] if hasattr(fitted, "steps") else fitted
@@ -204,7 +204,7 @@ def export(
 
 
 def _load(path: Path) -> Any:
-    from ocrep.serialization.model_files import ModelFileError, load_model
+    from ocrep.serialization import ModelFileError, load_model
 
     try:
         return load_model(path)

@@ -67,7 +67,7 @@ def _explain(error: Exception) -> int:
     from ocrep._files.formats import DataError
     from ocrep._files.writing import OutputError
     from ocrep.onnx import OnnxExportError
-    from ocrep.serialization.model_files import ModelFileError
+    from ocrep.serialization import ModelFileError
     from ocrep.tables import UsageError
 
     known: dict[type[Exception], int] = {

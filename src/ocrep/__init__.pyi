@@ -1,0 +1,29 @@
+"""The public names of ocrep, each written once: type checkers read this file, and `__init__.py` does too."""
+
+from ocrep import datasets as datasets
+from ocrep import displays as displays
+from ocrep import literature as literature
+from ocrep import onnx as onnx
+from ocrep import report as report
+from ocrep import rules as rules
+from ocrep import study as study
+from ocrep._features.random_layer import RandomLayer as RandomLayer
+from ocrep._linalg.factor import Factor as Factor
+from ocrep._linalg.spectrum import Spectrum as Spectrum
+from ocrep._rows.scan.scan import scan as scan
+from ocrep.analysis import significance as significance
+from ocrep.analysis.compare import compare_rules as compare_rules
+from ocrep.analysis.compare import hidden_size_path as hidden_size_path
+from ocrep.displays import ConditionDisplay as ConditionDisplay
+from ocrep.displays import GainDisplay as GainDisplay
+from ocrep.displays import GammaPathDisplay as GammaPathDisplay
+from ocrep.displays import HiddenSizeDisplay as HiddenSizeDisplay
+from ocrep.displays import SpectrumDisplay as SpectrumDisplay
+from ocrep.estimators.pinv import PinvClassifier as PinvClassifier
+from ocrep.estimators.pinv import PinvRegressor as PinvRegressor
+from ocrep.estimators.pinv import TikhonovClassifier as TikhonovClassifier
+from ocrep.estimators.pinv import TikhonovRegressor as TikhonovRegressor
+from ocrep.serialization import load_model as load_model
+from ocrep.serialization import save_model as save_model
+
+__version__: str

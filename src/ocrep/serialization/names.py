@@ -1,0 +1,65 @@
+"""The names under which our types stand in model files, in one table, and the other types that a file may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ocrep import literature, rules
+from ocrep._features.hidden_map import ACTIVATIONS, Activation, HiddenMap
+from ocrep._features.random_layer import RandomLayer
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.spectrum import Spectrum
+from ocrep._training.calibration import Calibrator
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.literature.units import MixedMap
+
+_RULES = {name: kind for name, kind in vars(rules).items() if isinstance(kind, type) and issubclass(kind, rules.Rule)}
+
+# Files keep the names on the left for ever. A class may move or be renamed: only the right-hand side changes then.
+OWN: dict[str, type | Callable[..., Any]] = {
+    "ocrep.PinvClassifier": PinvClassifier,
+    "ocrep.PinvRegressor": PinvRegressor,
+    "ocrep.TikhonovClassifier": TikhonovClassifier,
+    "ocrep.TikhonovRegressor": TikhonovRegressor,
+    "ocrep.RandomLayer": RandomLayer,
+    "ocrep.Factor": Factor,
+    "ocrep.Spectrum": Spectrum,
+    "ocrep.rules.Choice": rules.Choice,
+    "ocrep.rules.Curve": rules.Curve,
+    **{f"ocrep.rules.{name}": kind for name, kind in _RULES.items()},
+    **{f"ocrep.literature.{name}": getattr(literature, name) for name in literature.__all__},
+    "ocrep.Activation": Activation,
+    "ocrep.Calibrator": Calibrator,
+    "ocrep.FoldFactors": FoldFactors,
+    "ocrep.FoldPlan": FoldPlan,
+    "ocrep.HiddenMap": HiddenMap,
+    "ocrep.MixedMap": MixedMap,
+    **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},
+}
+
+OTHERS = (
+    "numpy.dtype",  # scikit-learn's imputers keep one
+    "sklearn.utils._bunch.Bunch",  # a dict with attributes: voting and stacking keep one
+    *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("f_classif", "f_regression")),
+)
+"""Types and functions of other libraries that skops does not trust by itself, and that are harmless."""
+
+
+def path_of(kind: type | Callable[..., Any]) -> str:
+    """Where Python finds a type or function today."""
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+_NAMES = {path_of(kind): name for name, kind in OWN.items()}
+
+
+def name_of(path: str) -> str:
+    """The name in files of what Python finds at this path; types of other libraries keep their path."""
+    return _NAMES.get(path, path)
+
+
+def is_own(name: str) -> bool:
+    """Whether a name or path belongs to this library."""
+    return name.partition(".")[0] == "ocrep"

@@ -1,0 +1,113 @@
+"""skops' tree of a model, in the form that files keep: stable names for our types, field names in our dataclasses.
+
+skops names a type by its module, and keeps the fields of a dataclass with slots by position. Files in that form would
+become unreadable when a module is renamed or a field is moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+from ocrep import __version__
+from ocrep.serialization.names import OWN, is_own, name_of, path_of
+from ocrep.serialization.record import ModelFileError
+
+Node: TypeAlias = dict[str, Any]
+
+
+def to_file(tree: Any) -> Any:
+    """Translate what skops made of a model into the form of files."""
+    return _translated(tree, _node_to_file)
+
+
+def from_file(tree: Any, source: str) -> Any:
+    """Translate a file's tree for skops, with the paths and fields of today; `source` says who wrote which file."""
+    return _translated(tree, partial(_node_from_file, source=source))
+
+
+def _translated(part: Any, translate: Callable[[Node], Node]) -> Any:
+    if isinstance(part, list):
+        return [_translated(child, translate) for child in part]
+    if not isinstance(part, dict):
+        return part
+    part = {key: _translated(child, translate) for key, child in part.items()}
+    # A model's own dict may have the key "__loader__" too, but its values are nodes.
+    return translate(part) if isinstance(part.get("__loader__"), str) else part
+
+
+def _node_to_file(node: Node) -> Node:
+    path = _full_name(node)
+    if not path.replace(".", "_").isidentifier():
+        raise ModelFileError(
+            f"The model holds a function without a name, {path}, and a file can only refer to functions by name: "
+            "define it with def in a module, and name it in load_model(..., trusted=[...])."
+        )
+    if not is_own(path):
+        return node
+    name = name_of(path)
+    if name not in OWN:
+        raise ModelFileError(f"The model holds {path}, which is not among the types that model files can keep.")
+    node = _renamed(node, name)
+    if _has_fields(node, OWN[name]):
+        names, values = _field_names(OWN[name]), node.pop("content")["content"]
+        by_position = isinstance(values, list)
+        node["fields"] = dict(zip(names, values, strict=True)) if by_position else {key: values[key] for key in names}
+    return node
+
+
+def _node_from_file(node: Node, source: str) -> Node:
+    name = _full_name(node)
+    if not is_own(name):
+        return node
+    if name not in OWN:
+        raise ModelFileError(
+            f"{source} and holds {name}, which ocrep {__version__} does not know: upgrade with pip install -U ocrep."
+        )
+    kind = OWN[name]
+    node = _renamed(node, path_of(kind))
+    if _has_fields(node, kind):
+        values = node.pop("fields")
+        if set(values) != set(_field_names(kind)):
+            raise ModelFileError(
+                f"{source}, in which {name} had other fields: load it with that version, or fit the model again with "
+                f"{__version__}."
+            )
+        node["content"] = _state(kind, values)
+    return node
+
+
+def _state(kind: Any, values: dict[str, Node]) -> Node:
+    """The state of a dataclass as skops gives it to Python: a list for one with slots, else a dict."""
+    names = _field_names(kind)
+    if hasattr(kind, "__setstate__"):
+        return _list_node([values[name] for name in names])
+    key_type = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
+    content = {name: values[name] for name in names}
+    key_types = _list_node([key_type] * len(names))
+    node = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
+    return {**node, "content": content, "key_types": key_types}
+
+
+def _list_node(content: list[Node]) -> Node:
+    return {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": content}
+
+
+def _has_fields(node: Node, kind: Any) -> bool:
+    """Whether the node is an object of a dataclass, not the class itself."""
+    return node["__loader__"] == "ObjectNode" and is_dataclass(kind)
+
+
+def _field_names(kind: Any) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _full_name(node: Node) -> str:
+    return f"{node['__module__']}.{node['__class__']}"
+
+
+def _renamed(node: Node, name: str) -> Node:
+    module, _, own_name = name.rpartition(".")
+    return {**node, "__module__": module, "__class__": own_name}
