@@ -114,8 +114,8 @@ def test_other_numbers_of_folds_can_be_compared():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gamma": 1.0}, "gamma= has no place here"),
-        ({"store_folds": True}, "store_folds= has no place here"),
+        ({"gamma": 1.0}, "gamma= cannot be set here"),
+        ({"store_folds": True}, "store_folds= cannot be set here"),
         ({"test": np.zeros((3, 5))}, "pair"),
     ],
 )

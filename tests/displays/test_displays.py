@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from support.problems import random_problem, smooth_problem
+from support.problems import smooth_problem
 
 from ocrep import (
     ConditionDisplay,
@@ -21,9 +21,7 @@ from ocrep import (
     SpectrumDisplay,
     TikhonovRegressor,
     hidden_size_path,
-    rules,
 )
-from ocrep.analysis.gamma_path import GammaPath, gamma_grid
 
 X, Y = smooth_problem(150, 5)
 X_TEST, Y_TEST = smooth_problem(60, 5, seed=1)
@@ -117,7 +115,7 @@ def test_condition_is_least_at_ocrep(model):
 
 def test_gamma_path_equals_refitting(model):
     display = GammaPathDisplay.from_estimator(model, X, Y, X_test=X_TEST, y_test=Y_TEST, rules=["ocrep", "none", 0.25])
-    assert [landing.rule for landing in display.landings] == ["ocrep", "none", "0.25"]
+    assert [choice.rule for choice in display.choices] == ["ocrep", "none", "0.25"]
     assert list(display.lines_) == ["training", "cross-validation", "test"]
     for i in range(0, len(display.gammas), 11):
         fitted = PinvRegressor(40, gamma=float(display.gammas[i]), random_state=0).fit(X, Y)
@@ -140,10 +138,10 @@ def test_gamma_path_is_the_same_with_folds_kept_or_made_again(model):
 def test_gamma_path_leaves_out_rules_that_do_not_apply():
     few = TikhonovRegressor(gamma="ocrep", fit_intercept=False).fit(X[:1], Y[:1])
     display = GammaPathDisplay.from_estimator(few, X[:1], Y[:1], rules=["kfold", "ocrep"])
-    assert [landing.rule for landing in display.landings] == ["ocrep"]
+    assert [choice.rule for choice in display.choices] == ["ocrep"]
     assert np.isnan(display.errors["cross-validation"]).all()
     none = GammaPathDisplay.from_estimator(few, X[:1], Y[:1], rules=["kfold"])
-    assert none.landings == []
+    assert none.choices == []
 
 
 def test_gamma_path_refuses_other_rows_than_those_of_training(model):
@@ -199,61 +197,6 @@ def test_a_missing_matplotlib_is_named(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"ocrep\[cli\]"):
         GainDisplay.from_estimator(model)
-
-
-def test_the_grid_covers_what_matters_and_holds_every_choice(model):
-    spectrum = model.spectrum_
-    grid = gamma_grid(spectrum, [None, 0.0, 0.123, 1e-40])
-    assert {0.123, 1e-40} <= set(grid)
-    assert (np.diff(grid) > 0).all()
-    even = gamma_grid(spectrum)
-    assert even[0] < spectrum.smallest**2
-    assert even[-1] > spectrum.largest**2
-    # At the lower end γ changes next to nothing, at the upper end it leaves next to nothing.
-    assert spectrum.dof(even[0]) > 0.9 * spectrum.rank
-    assert spectrum.norm(even[-1]) < 0.02 * spectrum.norm(spectrum.largest**2)
-
-
-def test_noise_is_one_standard_error_of_paired_differences():
-    H, T = random_problem(60, 5)
-    fitted = TikhonovRegressor(gamma=1.0, store_folds=3).fit(H, T[:, 0])
-    path = GammaPath.of(fitted, H, T[:, 0])
-    gammas, best = np.array([0.5, 50.0]), 0.5
-    fold = fitted.folds_.plan.of_rows(0, 60)
-    errors = []
-    for v in range(3):
-        fits = [TikhonovRegressor(gamma=g).fit(H[fold != v], T[fold != v, 0]) for g in gammas]
-        errors.append([np.mean((fit.predict(H[fold == v]) - T[fold == v, 0]) ** 2) for fit in fits])
-    differences = np.array(errors)[:, 1] - np.array(errors)[:, 0]
-    expected = np.std(differences, ddof=1) / np.sqrt(3) / (2 * np.sqrt(np.mean(np.array(errors)[:, 0])))
-    np.testing.assert_allclose(path.cv_noise(gammas, best), [0.0, expected], rtol=1e-8)
-
-
-def test_noise_of_a_share_is_binomial_and_never_zero():
-    labels_of_x = (X[:, 0] > 0).astype(int)
-    fitted = TikhonovRegressor(gamma=1.0).fit(X, labels_of_x)
-    assert GammaPath.of(fitted, X, labels_of_x).land("ocrep").gamma > 0
-    path = GammaPath.of(
-        PinvClassifier(4, activation="identity", random_state=0).fit(X[:, :1], labels_of_x), X[:, :1], labels_of_x
-    )
-    share = path.cv_errors(np.array([1e-6]))[0]
-    smoothed = (share * 150 + 1) / 152
-    assert path.cv_noise(np.array([1.0]), 1e-6)[0] == pytest.approx(np.sqrt(smoothed * (1 - smoothed) / 150))
-    assert path.cv_noise(np.array([1.0]), 1e-6)[0] > 0
-
-
-def test_perfect_fits_and_few_rows_have_a_noise_too():
-    exact = TikhonovRegressor(gamma=0.0, fit_intercept=False).fit(np.eye(2).repeat(5, axis=0), np.zeros(10))
-    path = GammaPath.of(exact, np.eye(2).repeat(5, axis=0), np.zeros(10))
-    assert path.cv_noise(np.array([0.0, 1.0]), 0.0).tolist() == [0.0, 0.0]
-    alone = TikhonovRegressor(gamma=1.0, fit_intercept=False).fit(X[:1], Y[:1])
-    assert np.isnan(GammaPath.of(alone, X[:1], Y[:1]).cv_noise(np.array([1.0]), 1.0)).all()
-
-
-def test_rules_that_do_not_apply_say_why(model):
-    landing = GammaPath.of(model, X, Y).land(rules.KFold(n_folds=7))
-    assert landing.gamma is None
-    assert "n_folds=7" in landing.reason
 
 
 def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):

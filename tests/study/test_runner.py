@@ -19,7 +19,7 @@ from ocrep._linalg.folds import FoldPlan
 from ocrep.datasets import load
 from ocrep.literature import PrunedELMRegressor, RELMClassifier
 from ocrep.study import runner
-from ocrep.study.experiments import Cell, run_cell, split_of
+from ocrep.study.experiments import Job, run_job, split_of
 from ocrep.study.protocol import rules_for
 
 
@@ -48,7 +48,7 @@ def test_the_number_of_workers_changes_no_byte(finished, tmp_path):
 
 
 def test_nothing_is_repeated(finished, monkeypatch):
-    monkeypatch.setattr(runner, "_work", lambda *args: pytest.fail("a finished cell was run again"))
+    monkeypatch.setattr(runner, "_work", lambda *args: pytest.fail("a finished job was run again"))
     before = (finished / "results.jsonl").read_bytes()
     records = study.run(TINY, finished, n_jobs=1)
     assert (finished / "results.jsonl").read_bytes() == before
@@ -75,7 +75,7 @@ def test_a_killed_run_goes_on_where_it_stopped(finished, tmp_path):
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    # However far it came on a fast machine: the first two cells are kept, and the next line was cut off.
+    # However far it came on a fast machine: the first two jobs are kept, and the next line was cut off.
     kept = b"".join(results_file.read_bytes().splitlines(keepends=True)[:2])
     results_file.write_bytes(kept + b'{"key": "fixed/ir')
     study.run(TINY, tmp_path, n_jobs=1)
@@ -133,8 +133,8 @@ def test_what_is_not_there_is_said(tmp_path):
 
 @pytest.mark.parametrize("name", ["machine_cpu", "iris"])
 def test_fixed_sizes_equal_separate_fits(name):
-    data, cell = load(name), Cell(1, 2, name, "fixed")
-    records = run_cell(cell, data, TINY)
+    data, job = load(name), Job(1, 2, name, "fixed")
+    records = run_job(job, data, TINY)
     X, X_test, y, y_test = split_of(data, 1)
     kind = PinvRegressor if data.task == "regression" else PinvClassifier
     for record in records:
@@ -151,7 +151,7 @@ def test_fixed_sizes_equal_separate_fits(name):
 @pytest.mark.parametrize("name", ["machine_cpu", "iris"])
 def test_the_path_chooses_by_validation_on_the_folds(name):
     data = load(name)
-    records = {r["method"]: r for r in run_cell(Cell(0, 0, name, "path"), data, TINY)}
+    records = {r["method"]: r for r in run_job(Job(0, 0, name, "path"), data, TINY)}
     X, _X_test, y, _y_test = split_of(data, 0)
     kind = PinvRegressor if data.task == "regression" else PinvClassifier
     fold = FoldPlan().of_rows(0, len(X))
@@ -176,7 +176,7 @@ def test_the_literature_runs_as_published():
         ("iris", "relm", RELMClassifier),
     ):
         data = load(name)
-        (record,) = run_cell(Cell(1, 0, name, "literature"), data, protocol)
+        (record,) = run_job(Job(1, 0, name, "literature"), data, protocol)
         X, X_test, y, y_test = split_of(data, 1)
         model = estimator(random_state=1000).fit(X, y)
         wrong = model.predict(X_test) - y_test
@@ -187,7 +187,7 @@ def test_the_literature_runs_as_published():
 
 def test_a_rule_that_does_not_apply_is_recorded_with_its_reason():
     protocol = dataclasses.replace(TINY, fixed_sizes=(("housing", (400,)),))
-    records = run_cell(Cell(1, 0, "housing", "fixed"), load("housing"), protocol)
+    records = run_job(Job(1, 0, "housing", "fixed"), load("housing"), protocol)
     refused = {record["method"]: record["reason"] for record in records if record["error"] is None}
     assert set(refused) == {"kibria", "hoerl_kennard"}
     assert all("observations" in reason for reason in refused.values())

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ocrep._linalg.arrays import array_namespace, device_of
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules import NotApplicable, Rule
 from ocrep.rules.base import check_usable
 from ocrep.rules.cross_validation import mean_squared_error
@@ -21,33 +20,20 @@ COARSE_SIZES = 24
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is known of one hidden size."""
+    """A hidden size, the γ that a rule chooses there, and the mean squared error of exact cross-validation."""
 
     n_hidden: int
     gamma: float
-    condition: float
-    regularized_condition: float
-    cv_error: float | None
-    """Mean squared error of exact cross-validation, if there are folds."""
-    spectrum: Spectrum
+    cv_error: float
 
 
 def at_size(factor: Factor, folds: FoldFactors | None, rule: Rule, n_hidden: int, n_fixed: int = 0) -> Size:
     """Read one size off the factors; the first `n_fixed` features (a direct link) belong to every size."""
+    assert folds is not None
     m = n_fixed + n_hidden
-    spectrum = factor.leading(m).spectrum()
-    if folds is not None:
-        check_usable(folds)
-    cut = None if folds is None else folds.leading(m)
-    gamma = rule.choose(spectrum, folds=cut).gamma
-    return Size(
-        n_hidden,
-        gamma,
-        float(spectrum.condition()),
-        float(spectrum.condition(gamma)),
-        None if cut is None else _cv_error(cut, rule, gamma),
-        spectrum,
-    )
+    cut = folds.leading(m)
+    gamma = rule.choose(factor.leading(m).spectrum(), folds=cut).gamma
+    return Size(n_hidden, gamma, cv_error_of(rule, cut, gamma))
 
 
 def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int = 0) -> int:
@@ -57,12 +43,10 @@ def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int 
 
     def error(n_hidden: int) -> float:
         try:
-            cv_error = at_size(factor, folds, rule, n_hidden, n_fixed).cv_error
-        except NotApplicable as reason:  # the rule cannot judge this size; others may do
+            return at_size(factor, folds, rule, n_hidden, n_fixed).cv_error
+        except NotApplicable as reason:  # the rule does not apply at this size; it may at others
             reasons.append(reason)
             return math.inf
-        assert cv_error is not None
-        return cv_error
 
     best = search(error, factor.n_features - n_fixed)
     if len(reasons) and error(best) == math.inf:
@@ -87,12 +71,13 @@ def search(error: Callable[[int], float], largest: int) -> int:
     return min(seen, key=lambda size: (seen[size], size))
 
 
-def _cv_error(folds: FoldFactors, rule: Rule, gamma: float) -> float:
-    """Exact CV error of the rule.
+def cv_error_of(rule: Rule, folds: FoldFactors, gamma: float) -> float:
+    """Exact cross-validation mean squared error of a rule that chose `gamma` on all rows.
 
     A rule that cross-validates gets the error of the γ it chose, as in the paper's joint search; any other
     chooses anew on each training part.
     """
+    check_usable(folds)
     xp, device = array_namespace(folds.spectra[0].sigma), device_of(folds.spectra[0].sigma)
     if rule.folds is not None:
         return float(mean_squared_error(folds, xp.asarray([gamma], dtype=xp.float64, device=device))[0])

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from ocrep.analysis.compare import hidden_size_path
-from ocrep.analysis.gamma_path import GammaPath, Landing, gamma_grid
+from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma_grid
 from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, VERMILION, Display
+from ocrep.estimators.base import ClosedForm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = "oDs^vP*X<>phd"
 SHOWN_RULES = ("ocrep", "ocrep_cv", "kfold", "gcv")
-"""The rules that `GammaPathDisplay` marks unless told."""
+"""The rules that `GammaPathDisplay` marks by default."""
 MOST_SIZES = 60
 BEYOND = 4.0
-"""Errors up to this many times the least one are worth the room."""
+"""The vertical axis ends at this many times the least error."""
 
 
+@dataclass(eq=False, repr=False)
 class GammaPathDisplay(Display):
     """Training, cross-validation and test error against γ, with the γ of some rules marked.
 
@@ -32,12 +35,12 @@ class GammaPathDisplay(Display):
         The grid of γ.
     errors : dict of str to ndarray
         Curves by name: "training", "cross-validation", "test".
-    landings : sequence of Landing
-        The γ of each rule; a rule without one is left out of the picture.
-    landing_errors : sequence of float
+    choices : sequence of RuleOutcome
+        The γ of each rule to mark.
+    choice_errors : sequence of float
         The cross-validation error at each of them.
     error_name : str
-        What the errors are.
+        Label of the vertical axis.
 
     Attributes
     ----------
@@ -47,25 +50,17 @@ class GammaPathDisplay(Display):
         Where they are drawn.
     """
 
-    def __init__(
-        self,
-        gammas: np.ndarray,
-        errors: dict[str, np.ndarray],
-        *,
-        landings: Sequence[Landing] = (),
-        landing_errors: Sequence[float] = (),
-        error_name: str = "error",
-    ) -> None:
-        self.gammas = gammas
-        self.errors = errors
-        self.landings = landings
-        self.landing_errors = landing_errors
-        self.error_name = error_name
+    gammas: np.ndarray
+    errors: dict[str, np.ndarray]
+    _: KW_ONLY
+    choices: Sequence[RuleOutcome] = ()
+    choice_errors: Sequence[float] = ()
+    error_name: str = "error"
 
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: ClosedForm,
         X: Any,
         y: Any,
         *,
@@ -78,21 +73,23 @@ class GammaPathDisplay(Display):
         """Draw the errors of a fitted model; X, y are the rows it was trained on, without sample weights.
 
         Nothing is trained again: the errors come from the model's factor, and from one factor per fold. `rules` may
-        hold names, rule objects and numbers; `line_kwargs` go to matplotlib's `plot`.
+        hold names, rule objects and numbers; rules that do not apply are left out. `line_kwargs` go to matplotlib's
+        `plot`.
         """
-        path = GammaPath.of(model, X, y, X_test, y_test)
-        landings = [path.land(rule) for rule in (SHOWN_RULES if rules is None else rules)]
-        landings = [landing for landing in landings if landing.gamma is not None]
-        chosen = np.array([landing.gamma for landing in landings], dtype=float)
-        gammas = gamma_grid(path.spectrum, chosen)
-        errors = {"training": path.training_errors(gammas), "cross-validation": path.cv_errors(gammas)}
-        tested = path.test_errors(gammas)
+        network = Evaluator.of(model, (X, y), test=both_or_none(X_test, y_test)).with_folds(len(y))
+        choices = [network.apply(rule) for rule in (SHOWN_RULES if rules is None else rules)]
+        choices = [choice for choice in choices if choice.gamma is not None]
+        chosen = np.array([choice.gamma for choice in choices], dtype=float)
+        gammas = gamma_grid(network.spectrum, chosen)
+        errors = {"training": network.training_errors(gammas), "cross-validation": network.cv_errors(gammas)}
+        if network.test is not None:
+            errors["test"] = network.test_errors(gammas)
         display = cls(
             gammas,
-            errors if tested is None else errors | {"test": tested},
-            landings=landings,
-            landing_errors=[float(e) for e in path.cv_errors(chosen)] if landings else [],
-            error_name="share misclassified" if path.labels else "RMSE",
+            errors,
+            choices=choices,
+            choice_errors=[float(e) for e in network.cv_errors(chosen)] if choices else [],
+            error_name=network.error_name,
         )
         return display.plot(ax, **line_kwargs)
 
@@ -106,32 +103,33 @@ class GammaPathDisplay(Display):
             style = {"color": color, "linestyle": dashes, "label": name} | line_kwargs
             (self.lines_[name],) = ax.plot(self.gammas, values, **style)
         top = self._top()
-        for k, (landing, error) in enumerate(zip(self.landings, self.landing_errors, strict=True)):
-            where = max(landing.gamma or 0.0, float(self.gammas[0])), min(error, top)
+        for k, (choice, error) in enumerate(zip(self.choices, self.choice_errors, strict=True)):
+            where = max(choice.gamma or 0.0, float(self.gammas[0])), min(error, top)
             marker: dict[str, Any] = {"marker": MARKERS[k % len(MARKERS)], "markersize": 8, "markerfacecolor": "none"}
-            ax.plot(*where, color=VERMILION, linestyle="", clip_on=False, zorder=4, label=landing.rule, **marker)
+            ax.plot(*where, color=VERMILION, linestyle="", clip_on=False, zorder=4, label=choice.rule, **marker)
         ax.set_xscale("log")
         ax.set_ylim(max(ax.get_ylim()[0], -0.04 * top), top)
         ax.legend()
         return self
 
     def _top(self) -> float:
-        """Room for what matters: a huge error at one end must not flatten the rest."""
+        """Upper end of the vertical axis: a huge error at one end of the grid must not flatten the curves."""
         curves = [values[np.isfinite(values)] for name, values in self.errors.items() if name != "training"]
         curves = [values for values in curves if values.size] or [np.ones(1)]
         least = max(float(values.min()) for values in curves)
         return min(1.05 * max(float(values.max()) for values in curves), BEYOND * least or 1.0)
 
 
+@dataclass(eq=False, repr=False)
 class HiddenSizeDisplay(Display):
     """Cross-validation error against the number of hidden units.
 
     Parameters
     ----------
     sizes, cv_error : ndarray
-        The curve; NaN where the rule cannot judge a size.
+        The curve; NaN where the rule does not apply.
     error_name : str
-        What the cross-validation errors are.
+        Label of the vertical axis.
 
     Attributes
     ----------
@@ -141,15 +139,15 @@ class HiddenSizeDisplay(Display):
         Where it is drawn.
     """
 
-    def __init__(self, sizes: np.ndarray, cv_error: np.ndarray, *, error_name: str = "RMSE") -> None:
-        self.sizes = sizes
-        self.cv_error = cv_error
-        self.error_name = error_name
+    sizes: np.ndarray
+    cv_error: np.ndarray
+    _: KW_ONLY
+    error_name: str = "RMSE"
 
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: ClosedForm,
         X: Any,
         y: Any,
         *,
@@ -189,7 +187,7 @@ class HiddenSizeDisplay(Display):
 
 
 def _sizes(largest: int) -> list[int]:
-    """1, …, `largest`, thinned out evenly in the logarithm if they are many."""
+    """1, …, `largest`; if they are many, some of them, evenly spaced in the logarithm."""
     if largest <= MOST_SIZES:
         return list(range(1, largest + 1))
     return sorted({round(size) for size in np.geomspace(1, largest, MOST_SIZES)})

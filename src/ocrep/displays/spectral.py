@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep._linalg.spectrum import Spectrum, rank_tolerance
-from ocrep.analysis.gamma_path import gamma_grid
+from ocrep.analysis.evaluator import gamma_grid
 from ocrep.displays.base import BLUE, GREEN, GREY, VERMILION, Display
+from ocrep.estimators.base import ClosedForm
 from ocrep.rules import OCReP
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 FINE = 300
 
 
+@dataclass(eq=False, repr=False)
 class SpectrumDisplay(Display):
     """The singular values of H, with the precision floor, the rank tolerance and √γ.
 
@@ -43,14 +46,14 @@ class SpectrumDisplay(Display):
         Where they are drawn.
     """
 
-    def __init__(self, singular_values: np.ndarray, *, gamma: float, floor: float, tolerance: float) -> None:
-        self.singular_values = singular_values
-        self.gamma = gamma
-        self.floor = floor
-        self.tolerance = tolerance
+    singular_values: np.ndarray
+    _: KW_ONLY
+    gamma: float
+    floor: float
+    tolerance: float
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+    def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
         """Draw the spectrum of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
         spectrum = _spectrum(model)
         floor, tolerance = levels(spectrum)
@@ -73,6 +76,7 @@ class SpectrumDisplay(Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class GainDisplay(Display):
     """The gain D(σ) = σ/(σ² + γ), which takes the place of 1/σ, with the points of this H.
 
@@ -93,13 +97,13 @@ class GainDisplay(Display):
         Where they are drawn.
     """
 
-    def __init__(self, sigma: np.ndarray, gain: np.ndarray, *, gamma: float) -> None:
-        self.sigma = sigma
-        self.gain = gain
-        self.gamma = gamma
+    sigma: np.ndarray
+    gain: np.ndarray
+    _: KW_ONLY
+    gamma: float
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+    def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
         """Draw the gain of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
         spectrum = _spectrum(model)
         display = cls(np.asarray(spectrum.sigma), np.asarray(spectrum.gain(model.gamma_)), gamma=model.gamma_)
@@ -118,6 +122,7 @@ class GainDisplay(Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ConditionDisplay(Display):
     """The condition number μ(H^reg) against γ, with the chosen γ and OCReP's minimum.
 
@@ -140,23 +145,15 @@ class ConditionDisplay(Display):
         Where it is drawn.
     """
 
-    def __init__(
-        self,
-        gammas: np.ndarray,
-        condition: np.ndarray,
-        *,
-        chosen: tuple[float, float],
-        best: tuple[float, float],
-        plain: float,
-    ) -> None:
-        self.gammas = gammas
-        self.condition = condition
-        self.chosen = chosen
-        self.best = best
-        self.plain = plain
+    gammas: np.ndarray
+    condition: np.ndarray
+    _: KW_ONLY
+    chosen: tuple[float, float]
+    best: tuple[float, float]
+    plain: float
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+    def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
         """Draw the conditioning of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
         spectrum = _spectrum(model)
         best = OCReP(floor=0.0).choose(spectrum).gamma
@@ -190,7 +187,7 @@ def levels(spectrum: Spectrum) -> tuple[float, float]:
     return floor, rank_tolerance(spectrum.Vt.shape[1], largest)
 
 
-def _spectrum(model: Any) -> Spectrum:
+def _spectrum(model: ClosedForm) -> Spectrum:
     check_is_fitted(model)
     spectrum: Spectrum = model.spectrum_
     if not spectrum.rank:

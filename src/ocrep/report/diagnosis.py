@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ocrep import rules as all_rules
-from ocrep._linalg.spectrum import Spectrum
-from ocrep.analysis.gamma_path import GammaPath, Landing, gamma_grid
+from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma_grid, rule_name, rules_to_compare
 from ocrep.displays.spectral import levels
+from ocrep.estimators.base import ClosedForm
 from ocrep.report.verdict import Facts, RuleLine, Verdict, judge
+from ocrep.rules import resolve
 
 DEFAULT_TITLE = "Conditioning and regularization"
 
@@ -28,12 +28,12 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis:
-    """Plain numbers, all that a report shows.
+    """All numbers of a report.
 
-    The lists from `gammas` on run along one grid of γ, which begins with γ = 0 and holds the γ of every rule, so that
-    nothing shown is interpolated. Errors are RMSE, or the share of misclassified rows for a classifier.
+    The lists from `gammas` to `norm` run along one grid of γ, which begins with γ = 0 and holds the γ of every rule:
+    no number is interpolated. Errors are RMSE, or the share of misclassified rows for a classifier.
     """
 
     title: str
@@ -64,13 +64,20 @@ class Diagnosis:
     not_applicable: list[Skipped]
     verdict: Verdict
 
+    def __repr__(self) -> str:
+        return (
+            f"Diagnosis(title={self.title!r}, task={self.task!r}, n_train={self.n_train}, n_columns={self.n_columns}, "
+            f"rank={self.rank}, condition_number={self.condition_number:.3g}, rules={len(self.rules)}, "
+            f"recommended={self.verdict.recommended!r})"
+        )
+
     def to_json(self) -> str:
-        """All of it as strict JSON; what is not finite becomes null."""
+        """Return all numbers as strict JSON; infinity and NaN become null."""
         return json.dumps(finite(asdict(self)), ensure_ascii=False, allow_nan=False)
 
 
 def diagnose(
-    estimator: Any,
+    estimator: ClosedForm,
     X: Any,
     y: Any,
     X_test: Any = None,
@@ -79,65 +86,63 @@ def diagnose(
     title: str = DEFAULT_TITLE,
     rules: Iterable[Any] | None = None,
 ) -> Diagnosis:
-    """Look at one problem under every γ, for the price of one fit.
+    """Evaluate one network under many γ, at the cost of one fit.
 
     Parameters
     ----------
     estimator : PinvRegressor, PinvClassifier, TikhonovRegressor or TikhonovClassifier
-        Not fitted; it stays as it is. Its own rule is always among those compared.
+        The network; a copy is fitted, and the estimator is not changed. Its own rule is always compared.
     X, y : array-like
         Training rows.
     X_test, y_test : array-like, default=None
-        Rows to test on; the verdict does not look at them.
+        Test rows; the verdict does not use them.
     title : str
         Heading of the report.
-    rules : iterable of names, rules or numbers, default=None
-        What may be given as `gamma`; all names if None.
+    rules : iterable of str, Rule or float, default=None
+        Values for the parameter `gamma`; None compares all names in `ocrep.rules.names()`.
 
     Returns
     -------
     Diagnosis
+        The numbers; `write_report` makes a page of them.
     """
     model = _fitted(estimator, X, y)
-    path = GammaPath.of(model, X, y, X_test, y_test)
-    landings = [path.land(rule) for rule in _asked(estimator.gamma, rules)]
-    landed = [landing for landing in landings if landing.gamma is not None]
-    spectrum = path.spectrum
-    gammas = _grid(spectrum, landed)
-    curves = _Curves.along(path, gammas)
-    best = int(np.nanargmin(curves.cv_error)) if np.isfinite(curves.cv_error).any() else 0
-    noise = path.cv_noise(gammas, float(gammas[best]))
-    lines = [curves.line(landing, noise) for landing in landed]
+    network = Evaluator.of(model, (X, y), test=both_or_none(X_test, y_test))
+    outcomes = [network.apply(rule) for rule in _asked(estimator.gamma, rules)]
+    spectrum, folds = network.spectrum, network.folds
+    assert folds is not None
+    curves = _Curves.along(network, np.append(0.0, gamma_grid(spectrum, [outcome.gamma for outcome in outcomes])))
+    lines = [curves.line(outcome) for outcome in outcomes if outcome.gamma is not None]
     floor, rank_tolerance = levels(spectrum)
-    facts = _facts(path, curves, best, lines, floor)
+    facts = _facts(network, curves, lines, floor)
     return Diagnosis(
         title=title,
         estimator=repr(estimator),
-        task="classification" if path.labels else "regression",
-        error_name="share misclassified" if path.labels else "RMSE",
+        task="classification" if network.labels else "regression",
+        error_name=network.error_name,
         inputs=[str(name) for name in getattr(model, "feature_names_in_", range(1, model.n_features_in_ + 1))],
         n_train=len(y),
         n_test=0 if y_test is None else len(y_test),
-        n_folds=path.folds.plan.n_folds,
+        n_folds=folds.plan.n_folds,
         n_columns=facts.n_columns,
         n_hidden=getattr(model, "n_hidden_", None),
         rank=spectrum.rank,
         floor=floor,
         tolerance=rank_tolerance,
         condition_number=facts.condition_number,
-        chosen_rule=_name(estimator.gamma),
+        chosen_rule=rule_name(estimator.gamma),
         chosen_gamma=model.gamma_,
         singular_values=np.asarray(model.singular_values_).tolist(),
         **curves.as_lists(),
         rules=sorted(lines, key=lambda line: line.cv_error if math.isfinite(line.cv_error) else math.inf),
-        not_applicable=[Skipped(landing.rule, landing.reason) for landing in landings if landing.gamma is None],
+        not_applicable=[Skipped(outcome.rule, outcome.reason) for outcome in outcomes if outcome.gamma is None],
         verdict=judge(facts),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Curves:
-    """Everything that runs along the grid."""
+    """All quantities along the grid of γ."""
 
     gammas: np.ndarray
     train_error: np.ndarray
@@ -146,49 +151,51 @@ class _Curves:
     condition: np.ndarray
     dof: np.ndarray
     norm: np.ndarray
+    cv_noise: np.ndarray
+    best: int
+    """The place of the least cross-validation error."""
 
     @classmethod
-    def along(cls, path: GammaPath, gammas: np.ndarray) -> _Curves:
-        """Compute them all."""
-        spectrum = path.spectrum
+    def along(cls, network: Evaluator, gammas: np.ndarray) -> _Curves:
+        cv_error = network.cv_errors(gammas)
+        best = int(np.nanargmin(cv_error)) if np.isfinite(cv_error).any() else 0
         return cls(
             gammas=gammas,
-            train_error=path.training_errors(gammas),
-            cv_error=path.cv_errors(gammas),
-            test_error=path.test_errors(gammas),
-            condition=np.asarray(spectrum.condition(gammas)),
-            dof=np.asarray(spectrum.dof(gammas)),
-            norm=np.asarray(spectrum.norm(gammas)),
+            train_error=network.training_errors(gammas),
+            cv_error=cv_error,
+            test_error=None if network.test is None else network.test_errors(gammas),
+            condition=np.asarray(network.spectrum.condition(gammas)),
+            dof=np.asarray(network.spectrum.dof(gammas)),
+            norm=np.asarray(network.spectrum.norm(gammas)),
+            cv_noise=network.cv_noise(gammas, float(gammas[best])),
+            best=best,
         )
 
-    def line(self, landing: Landing, noise: np.ndarray) -> RuleLine:
-        """Read one rule's line off the curves; its γ is in the grid, or nearest to it."""
-        assert landing.gamma is not None
-        at = int(np.argmin(np.abs(self.gammas - landing.gamma)))
+    def line(self, outcome: RuleOutcome) -> RuleLine:
+        """Read one rule's line off the curves; its γ is in the grid."""
+        assert outcome.gamma is not None
+        at = int(np.argmin(np.abs(self.gammas - outcome.gamma)))
+        names = ("train_error", "cv_error", "cv_noise", "dof", "norm", "condition")
         return RuleLine(
-            rule=landing.rule,
-            gamma=landing.gamma,
+            rule=outcome.rule,
+            gamma=outcome.gamma,
             index=at,
-            train_error=float(self.train_error[at]),
-            cv_error=float(self.cv_error[at]),
-            cv_noise=float(noise[at]),
             test_error=None if self.test_error is None else float(self.test_error[at]),
-            dof=float(self.dof[at]),
-            norm=float(self.norm[at]),
-            condition=float(self.condition[at]),
-            edge=landing.edge,
-            floored=landing.floored,
+            edge=outcome.edge,
+            floored=outcome.floored,
+            **{name: float(getattr(self, name)[at]) for name in names},
         )
 
     def as_lists(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {name: None if array is None else array.tolist() for name, array in values.items()}
+        names = ("gammas", "train_error", "cv_error", "condition", "dof", "norm")
+        lists = {name: getattr(self, name).tolist() for name in names}
+        return {**lists, "test_error": None if self.test_error is None else self.test_error.tolist()}
 
 
-def _fitted(estimator: Any, X: Any, y: Any) -> Any:
-    """The estimator fitted with folds; without calibration, which no number here reads."""
+def _fitted(estimator: ClosedForm, X: Any, y: Any) -> ClosedForm:
+    """The estimator fitted with folds, and without calibration, which affects no number of a report."""
     model = clone(estimator)
-    model.set_params(store_folds=all_rules.resolve(model.gamma).folds or model.store_folds or True)
+    model.set_params(store_folds=resolve(model.gamma).folds is not None or model.store_folds or True)
     if "calibrate" in model.get_params(deep=False):
         model.set_params(calibrate=None)
     return model.fit(X, y)
@@ -196,23 +203,15 @@ def _fitted(estimator: Any, X: Any, y: Any) -> Any:
 
 def _asked(own: Any, rules: Iterable[Any] | None) -> list[Any]:
     """The rules to compare, the estimator's own first if it is not among them."""
-    asked: list[Any] = list(all_rules.names() if rules is None else [rules] if isinstance(rules, str) else rules)
-    return asked if _name(own) in map(_name, asked) else [own, *asked]
+    asked = rules_to_compare(rules)
+    return asked if rule_name(own) in map(rule_name, asked) else [own, *asked]
 
 
-def _name(rule: Any) -> str:
-    return rule if isinstance(rule, str) else repr(rule)
-
-
-def _grid(spectrum: Spectrum, landed: list[Landing]) -> np.ndarray:
-    return np.concatenate([[0.0], gamma_grid(spectrum, [landing.gamma for landing in landed])])
-
-
-def _facts(path: GammaPath, curves: _Curves, best: int, lines: list[RuleLine], floor: float) -> Facts:
-    spectrum = path.spectrum
+def _facts(network: Evaluator, curves: _Curves, lines: list[RuleLine], floor: float) -> Facts:
+    spectrum = network.spectrum
     n_columns = spectrum.Vt.shape[1]
     return Facts(
-        labels=path.labels,
+        labels=network.labels,
         n_rows=spectrum.n_rows,
         n_columns=n_columns,
         n_resolved=int(np.sum(np.asarray(spectrum.sigma) > floor)),
@@ -220,14 +219,14 @@ def _facts(path: GammaPath, curves: _Curves, best: int, lines: list[RuleLine], f
         most_directions=min(n_columns, spectrum.n_rows - int(spectrum.intercept_fitted)),
         condition_number=float(spectrum.condition()),
         floor_condition=spectrum.largest / floor if floor else math.inf,
-        best_cv_error=float(curves.cv_error[best]),
-        best_cv_gamma=float(curves.gammas[best]),
+        best_cv_error=float(curves.cv_error[curves.best]),
+        best_cv_gamma=float(curves.gammas[curves.best]),
         rules=lines,
     )
 
 
 def finite(value: Any) -> Any:
-    """The same value with null in place of each number that is not finite."""
+    """Return the value with None in place of each number that is not finite."""
     if isinstance(value, dict):
         return {key: finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

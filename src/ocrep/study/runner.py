@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 import ocrep
 from ocrep._choices import pick
 from ocrep.datasets import load
-from ocrep.study.experiments import Cell, Record, run_cell
+from ocrep.study.experiments import Job, Record, run_job
 from ocrep.study.protocol import PEAK_SETS, PROTOCOLS, REFERENCE_SPLIT, Protocol
 
 RESULTS, ABOUT, LOCK = "results.jsonl", "about.json", "run.lock"
@@ -56,10 +56,10 @@ def run(protocol: str | Protocol, folder: str | Path, *, n_jobs: int = 2, progre
         sets, missing = _load(protocol)
         _describe(folder, protocol, missing)
         done = set(_lines(folder))
-        todo = [cell for cell in cells(protocol, tuple(sets)) if cell.key not in done]
+        todo = [job for job in jobs(protocol, tuple(sets)) if job.key not in done]
         shown = sys.stderr if progress or (progress is None and sys.stderr.isatty()) else None
         work = Parallel(n_jobs, batch_size=1, return_as="generator_unordered")(
-            delayed(_work)(cell, sets[cell.data], protocol) for cell in todo
+            delayed(_work)(job, sets[job.data], protocol) for job in todo
         )
         with (folder / RESULTS).open("a", encoding="utf-8") as file:
             for line in _with_progress(work, len(todo), shown):
@@ -68,7 +68,7 @@ def run(protocol: str | Protocol, folder: str | Path, *, n_jobs: int = 2, progre
     return read(folder)
 
 
-def cells(protocol: Protocol, data_sets: tuple[str, ...]) -> list[Cell]:
+def jobs(protocol: Protocol, data_sets: tuple[str, ...]) -> list[Job]:
     """All units of work, those of the reference split first."""
     work = []
     for data in data_sets:
@@ -77,10 +77,10 @@ def cells(protocol: Protocol, data_sets: tuple[str, ...]) -> list[Cell]:
         for split in range(1 + protocol.further_splits):
             reference = split == REFERENCE_SPLIT
             draws = protocol.reference_draws if reference else protocol.further_draws
-            work += [Cell(split, draw, data, kind) for draw in range(draws) for kind in ("fixed", "literature")]
-            work += [Cell(split, draw, data, "path") for draw in range(path_draws if reference else further_paths)]
+            work += [Job(split, draw, data, kind) for draw in range(draws) for kind in ("fixed", "literature")]
+            work += [Job(split, draw, data, "path") for draw in range(path_draws if reference else further_paths)]
             if data in PEAK_SETS:
-                work += [Cell(split, draw, data, "peak") for draw in range(min(draws, 3))]
+                work += [Job(split, draw, data, "peak") for draw in range(min(draws, 3))]
     return sorted(work)
 
 
@@ -98,12 +98,12 @@ def about(folder: str | Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _work(cell: Cell, data: Any, protocol: Protocol) -> dict[str, Any]:
+def _work(job: Job, data: Any, protocol: Protocol) -> dict[str, Any]:
     start = time.perf_counter()
     # One BLAS thread, not only for speed: sums in another order would be other bytes.
     with threadpool_limits(limits=1):
-        records = run_cell(cell, data, protocol)
-    return {"key": cell.key, "seed": cell.seed, "seconds": round(time.perf_counter() - start, 3), "records": records}
+        records = run_job(job, data, protocol)
+    return {"key": job.key, "seed": job.seed, "seconds": round(time.perf_counter() - start, 3), "records": records}
 
 
 def _lines(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,225 @@
+"""One fitted network under many γ: the choice of each rule, and the training, test and cross-validation errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.leave_one_out import Rows
+from ocrep._linalg.spectrum import Spectrum
+from ocrep.estimators.base import ClosedForm, rows_of
+from ocrep.rules import Choice, NotApplicable, Rule, names, resolve
+from ocrep.rules.cross_validation import fold_errors, misclassified_by_fold, same_class
+
+POINTS_PER_DECADE = 8
+# In units of σ₁²: below LOWEST only rounding errors matter, above HIGHEST all weights are almost zero.
+LOWEST, HIGHEST = 1e-16, 1e2
+LATEST_START = 1e-8
+"""The grid starts at a tenth of this or below, even if H is well conditioned: γ has no effect there."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOutcome:
+    """The γ that one rule chose, or the reason why the rule does not apply (then `gamma` is None)."""
+
+    rule: str
+    gamma: float | None
+    reason: str = ""
+    edge: str | None = None
+    floored: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluator:
+    """A fitted network and its rows. The network is not trained again: all errors come from its factors.
+
+    Errors are the share of misclassified rows for a classifier, and RMSE otherwise.
+    """
+
+    factor: Factor
+    spectrum: Spectrum
+    folds: FoldFactors | None
+    trained: Rows | None = None
+    """The training rows, weighted as in training: rules read these."""
+    plain: Rows | None = None
+    """The same rows without class weights: errors are counted on these."""
+    test: Rows | None = None
+
+    @classmethod
+    def of(cls, model: ClosedForm, training: Any = None, *, test: tuple[Any, Any] | None = None) -> Evaluator:
+        """Take a fitted model, its training rows (X, y) or (X, y, sample_weight), and test rows (X, y).
+
+        Without training rows there are no training errors, and rules that read rows do not apply.
+        """
+        check_is_fitted(model)
+        evaluator = cls(model.factor_, model.spectrum_, model.folds_)
+        if training is not None:
+            trained, plain = (rows_of(model, *training, as_trained=as_trained) for as_trained in (True, False))
+            evaluator = replace(evaluator, trained=trained, plain=plain)
+        return evaluator if test is None else replace(evaluator, test=rows_of(model, *test, as_trained=False))
+
+    def with_folds(self, n_rows: int) -> Evaluator:
+        """Compute the folds from the training rows if the model did not keep them.
+
+        Raise if the model was trained on other rows than the `n_rows` given.
+        """
+        folds = self.folds
+        if folds is None:
+            assert self.trained is not None
+            folds = FoldFactors.empty(FoldPlan()).absorb(self.trained.blocks(), intercept=self.factor.intercept)
+        if folds.n_read != n_rows or sum(f.n_rows for f in folds.factors if f) != self.spectrum.n_rows:
+            raise ValueError(
+                f"The model was trained on {self.spectrum.n_rows} rows, and {n_rows} are given: "
+                "give the rows it was trained on."
+            )
+        return replace(self, folds=folds)
+
+    def leading(self, n_features: int) -> Evaluator:
+        """Return the network of the first `n_features` features, read off the leading blocks of the factors."""
+        factor = self.factor.leading(n_features)
+        rows = {name: _leading_rows(getattr(self, name), n_features) for name in ("trained", "plain", "test")}
+        return Evaluator(factor, factor.spectrum(), self.folds and self.folds.leading(n_features), **rows)
+
+    def in_memory(self) -> Evaluator:
+        """Compute the features of all rows once and keep them: for small data that many sizes read again."""
+        return replace(self, trained=_held(self.trained), plain=_held(self.plain), test=_held(self.test))
+
+    @property
+    def labels(self) -> bool:
+        """Whether errors are shares of misclassified rows."""
+        return self.plain is not None and self.plain.labels
+
+    @property
+    def error_name(self) -> str:
+        """What the errors are, in words."""
+        return "share misclassified" if self.labels else "RMSE"
+
+    def choose(self, rule: Any) -> Choice:
+        """Return the choice of a rule, given as a name, rule or number; raise `NotApplicable` if it cannot choose."""
+        return resolve(rule).choose(self.spectrum, folds=self.folds, rows=self.trained)
+
+    def apply(self, rule: Any) -> RuleOutcome:
+        """Return the γ of a rule, or the reason why it does not apply."""
+        try:
+            choice = self.choose(rule)
+        except NotApplicable as reason:
+            return RuleOutcome(rule_name(rule), None, str(reason))
+        return RuleOutcome(rule_name(rule), choice.gamma, edge=choice.edge, floored=choice.floored)
+
+    def training_errors(self, gammas: np.ndarray) -> np.ndarray:
+        """Error on the training rows for each γ."""
+        return self._errors(self.plain, gammas)
+
+    def test_errors(self, gammas: np.ndarray) -> np.ndarray:
+        """Error on the test rows for each γ; NaN without test rows."""
+        return self._errors(self.test, gammas)
+
+    def cv_errors(self, gammas: np.ndarray) -> np.ndarray:
+        """Exact k-fold error for each γ; NaN if fewer than two folds hold rows."""
+        return self.cv_losses(gammas) if self.labels else np.sqrt(self.cv_losses(gammas))
+
+    def cv_losses(self, gammas: np.ndarray) -> np.ndarray:
+        """Exact k-fold mean squared error, or share of misclassified rows, for each γ."""
+        if self.folds is None or not self.folds.usable:
+            return np.full(len(gammas), np.nan)
+        lost, total = self._lost_by_fold(self.folds, gammas)
+        return lost.sum(axis=0) / total
+
+    def cv_loss_of(self, rule: Rule) -> float:
+        """Exact k-fold loss of a rule that reads only the spectrum and chooses γ anew on each training part."""
+        assert self.folds is not None
+        gammas = np.array([rule.choose(spectrum).gamma for spectrum in self.folds.spectra])
+        lost, total = self._lost_by_fold(self.folds, gammas)
+        return float(np.trace(lost)) / total
+
+    def cv_noise(self, gammas: np.ndarray, best: float) -> np.ndarray:
+        """One standard error of the difference between the CV error at each γ and at the best one.
+
+        For RMSE it comes from the paired differences over the folds. For a share of misclassified rows it is binomial;
+        one row of either kind is added, so that the standard error of a share of 0 is not 0.
+        """
+        if self.folds is None or not self.folds.usable:
+            return np.full(len(gammas), np.nan)
+        if self.labels:
+            n = self.spectrum.n_rows
+            share = (float(self.cv_errors(np.array([best]))[0]) * n + 1.0) / (n + 2.0)
+            return np.full(len(gammas), math.sqrt(share * (1.0 - share) / n))
+        errors = fold_errors(self.folds, np.append(gammas, best)) / self.folds.n_targets
+        differences = errors[:, :-1] - errors[:, -1:]
+        deviation = np.std(differences, axis=0, ddof=1) / math.sqrt(len(differences))
+        root = math.sqrt(float(np.mean(errors[:, -1])))
+        return deviation / (2.0 * root) if root > 0.0 else deviation
+
+    def _lost_by_fold(self, folds: FoldFactors, gammas: np.ndarray) -> tuple[np.ndarray, float]:
+        """The loss summed over each held-out fold, folds × γ, and what to divide the sum over folds by."""
+        if self.plain is not None and self.plain.labels:
+            return misclassified_by_fold(folds, self.plain, gammas)
+        return folds.squared_errors(gammas), sum(folds.weight_sums) * folds.n_targets
+
+    def _errors(self, rows: Rows | None, gammas: np.ndarray) -> np.ndarray:
+        """RMSE, or share of misclassified rows, for each γ, in one pass over the rows; NaN without rows."""
+        if rows is None:
+            return np.full(len(gammas), np.nan)
+        weights, intercept = self.spectrum.weights(gammas), self.spectrum.intercept(gammas)
+        total, count = np.zeros(len(gammas)), 0.0
+        for H, T, weight in rows.blocks():
+            # There is one output per row, γ and target: a whole block of rows may be too large.
+            for part in slices_of(H.shape[0], len(gammas) * T.shape[1]):
+                h, t = H[part], T[part]
+                w = np.ones(len(t)) if weight is None else weight[part]
+                outputs = h @ weights + intercept[:, None, :]
+                lost = ~same_class(outputs, t) if rows.labels else ((outputs - t) ** 2).mean(axis=2)
+                total, count = total + lost @ w, count + w.sum()
+        return total / count if rows.labels else np.sqrt(total / count)
+
+
+def gamma_grid(spectrum: Spectrum, chosen: Iterable[float | None] = ()) -> np.ndarray:
+    """Return increasing γ > 0, evenly spaced in the logarithm, together with all of the `chosen` that are positive.
+
+    The grid runs from a tenth of σ_p², where γ begins to matter, to 100·σ₁², where all weights are almost zero.
+    """
+    unit = spectrum.largest**2 or 1.0
+    low, high = max(LOWEST * unit, 0.1 * min(spectrum.smallest**2, LATEST_START * unit)), HIGHEST * unit
+    steps = math.ceil(POINTS_PER_DECADE * math.log10(high / low))
+    even = low * (high / low) ** (np.arange(steps + 1) / steps)
+    return np.unique([*even, *(gamma for gamma in chosen if gamma)])
+
+
+def rule_name(rule: Any) -> str:
+    """Return the name of a rule in tables and figures: as given, or the `repr` of an object or number."""
+    return rule if isinstance(rule, str) else repr(rule)
+
+
+def rules_to_compare(rules: Iterable[Any] | None) -> list[Any]:
+    """Return the rules a user asked for: all names if None; one name alone is a list of one."""
+    return list(names() if rules is None else [rules] if isinstance(rules, str) else rules)
+
+
+def both_or_none(X_test: Any, y_test: Any) -> tuple[Any, Any] | None:
+    """Return the test rows as a pair, or None if there are none."""
+    if (X_test is None) != (y_test is None):
+        raise ValueError("Test rows need both X_test and y_test: give both, or neither.")
+    return None if X_test is None else (X_test, y_test)
+
+
+def _leading_rows(rows: Rows | None, n_features: int) -> Rows | None:
+    def blocks(whole: Rows) -> Iterator[tuple[Any, Any, Any]]:
+        for H, T, weight in whole.blocks():
+            yield H[:, :n_features], T, weight
+
+    return None if rows is None else Rows(lambda: blocks(rows), labels=rows.labels)
+
+
+def _held(rows: Rows | None) -> Rows | None:
+    if rows is None:
+        return None
+    held = list(rows.blocks())
+    return Rows(lambda: iter(held), labels=rows.labels)
