@@ -23,7 +23,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from support.problems import smooth_problem
 
-from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, datasets
+from ocrep import (
+    PinvClassifier,
+    PinvRegressor,
+    RandomLayer,
+    TikhonovClassifier,
+    TikhonovRegressor,
+    datasets,
+    literature,
+)
 from ocrep._features.hidden_map import ACTIVATIONS
 from ocrep.literature import (
     ELMClassifier,
@@ -35,7 +43,7 @@ from ocrep.literature import (
     TROPELMRegressor,
 )
 from ocrep.onnx import OnnxExportError, register, save_onnx, to_onnx
-from ocrep.onnx.network import network_of
+from ocrep.onnx.network import ESTIMATORS, network_of
 
 X, Y = smooth_problem(120, 4)
 BOTH = np.column_stack([Y, np.cos(Y)])
@@ -427,7 +435,12 @@ def test_labels_that_no_graph_can_give():
     with pytest.raises(OnnxExportError, match="labels as text or whole numbers"):
         to_onnx(model)
     with pytest.raises(OnnxExportError, match="LinearRegression is not an estimator of ocrep"):
-        network_of(LinearRegression())
+        network_of(LinearRegression().fit(X, Y))
+
+
+def test_every_public_estimator_has_a_converter():
+    public = (PinvRegressor, PinvClassifier, TikhonovRegressor, TikhonovClassifier, RandomLayer)
+    assert set(ESTIMATORS) == {*public, *(getattr(literature, name) for name in literature.__all__)}
 
 
 def test_inputs_that_no_graph_can_take():

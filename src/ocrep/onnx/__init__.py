@@ -1,4 +1,4 @@
-"""Models as ONNX graphs, which run without Python: converters for skl2onnx, and one call that exports."""
+"""Fitted models as ONNX graphs, which run without Python: an export function, and converters for skl2onnx."""
 
 from ocrep.onnx.converters import register
 from ocrep.onnx.export import save_onnx, to_onnx

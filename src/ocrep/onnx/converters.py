@@ -1,35 +1,29 @@
-"""Our estimators made known to skl2onnx: what they give, in which shapes, and how they become nodes."""
+"""Converters that skl2onnx calls for our estimators: the results, their shapes, and the nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ocrep import literature
-from ocrep._features.random_layer import RandomLayer
-from ocrep.estimators.pinv import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
-from ocrep.onnx.graph import Graph, label, outputs, probabilities
-from ocrep.onnx.network import network_of
+from sklearn.base import ClassifierMixin
 
-ESTIMATORS: tuple[type, ...] = (
-    *(PinvRegressor, PinvClassifier, TikhonovRegressor, TikhonovClassifier, RandomLayer),
-    *(getattr(literature, name) for name in literature.__all__),
-)
+from ocrep.onnx.graph import Graph, label, outputs, probabilities
+from ocrep.onnx.network import ESTIMATORS, network_of
 
 
 def register() -> None:
-    """Make all estimators of this library known to skl2onnx, alone and as steps of a pipeline; again does no harm."""
+    """Register our estimators with skl2onnx, alone and as steps of a pipeline; calling it twice is harmless."""
     skl2onnx = require_skl2onnx()
     for kind in ESTIMATORS:
-        # Graphs give plain arrays always; the option exists so that pipelines may pass it on.
-        options = {"zipmap": [True, False]} if hasattr(kind, "decision_function") else None
+        # Our graphs always return plain arrays; skl2onnx passes the option to every classifier in a pipeline.
+        options = {"zipmap": [True, False]} if issubclass(kind, ClassifierMixin) else None
         skl2onnx.update_registered_converter(
             kind, f"Ocrep{kind.__name__}", set_shapes, convert, parser=parser(), options=options
         )
 
 
 def require_skl2onnx() -> Any:
-    """skl2onnx, or a sentence that says how to get it."""
+    """`skl2onnx`, or an ImportError that says how to install it."""
     try:
         import skl2onnx
     except ImportError:
@@ -38,7 +32,7 @@ def require_skl2onnx() -> Any:
 
 
 def parser(number: type | None = None) -> Callable[..., Any]:
-    """What declares an estimator's results; they are of the type `number`, or of the inputs' own."""
+    """A function that declares an estimator's results, of the type `number` or of the type of the inputs."""
 
     def parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
         from skl2onnx.common.data_types import Int64TensorType, StringTensorType, guess_tensor_type
@@ -51,7 +45,7 @@ def parser(number: type | None = None) -> Callable[..., Any]:
         taken = {variable.raw_name for variable in scope.input_variables}
         for name in network.results:
             kind = numbers if name != "label" else StringTensorType if text else Int64TensorType
-            # A column may have the same name, and then skl2onnx would make an invalid graph.
+            # skl2onnx would make an invalid graph if an input and a result had the same name.
             unique = f"output_{name}" if name in taken else name
             operator.outputs.append(scope.declare_local_variable(unique, kind()))
         return operator.outputs
@@ -72,7 +66,7 @@ def set_shapes(operator: Any) -> None:
 
 
 def convert(scope: Any, operator: Any, container: Any) -> None:
-    """Turn a fitted estimator into nodes: in double inside, cast to what the results are declared as."""
+    """Turn a fitted estimator into nodes that compute in double, with results cast to their declared types."""
     network = network_of(operator.raw_operator)
     graph = Graph(scope, container)
     results = dict(zip(network.results, operator.outputs, strict=True))

@@ -1,43 +1,44 @@
-"""A fitted model as an ONNX file: computed in double, with inputs and outputs of the precision that is asked for."""
+"""A fitted model as an ONNX graph or file, with inputs and outputs in the precision that the caller wants."""
 
 from __future__ import annotations
 
 import json
 import os
-from importlib.metadata import version
 from typing import Any
 
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.utils.validation import check_is_fitted
 
+from ocrep import __version__
 from ocrep._choices import pick
 from ocrep._files.atomic import replacing
-from ocrep.onnx.converters import ESTIMATORS, parser, register, require_skl2onnx
+from ocrep.onnx.converters import parser, register, require_skl2onnx
 from ocrep.onnx.imputer import convert_imputer, set_imputer_shape
 from ocrep.onnx.inputs import Input, inputs_of
-from ocrep.onnx.network import OnnxExportError
+from ocrep.onnx.network import ESTIMATORS, OnnxExportError
 
-# The newest operators are not needed, and runtimes that know these have been around since 2023.
+# Runtimes have supported these operator sets since 2023, and newer operators are not needed.
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
 
 
 def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
-    """Write a fitted model as an ONNX graph, alone or at the end of a scikit-learn pipeline.
+    """Convert a fitted model, alone or at the end of a scikit-learn pipeline, to an ONNX graph.
 
     The graph computes in double. A model fitted on an array or on a data frame of numbers takes one input "X",
     (n_samples, n_features); a pipeline that begins with a `ColumnTransformer` on a data frame takes one input per
-    column it uses, (n_samples, 1), named as the column: numbers, or text. Regressors give "variable", (n_samples,
-    n_targets); classifiers "label", "scores" as `decision_function` gives them, and "probabilities" if calibrated.
+    column that it uses, (n_samples, 1), with the column's name: numbers or text. Regressors return "variable",
+    (n_samples, n_targets); classifiers return "label", "scores" as in `decision_function`, and "probabilities" if
+    calibrated.
 
     Parameters
     ----------
     model : estimator
-        Fitted.
+        A fitted estimator of this library, or a fitted pipeline or search that contains one.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the numbers that go in and come out.
+        Type of the numbers in inputs and results.
     example : data frame, default=None
-        Some rows that the model could be given, to tell text columns from numbers where the fitted steps do not.
+        Some rows of input, to distinguish columns of text from columns of numbers where the fitted steps do not.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
 
 
 def save_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32", example: Any = None) -> None:
-    """Write what `to_onnx` gives to a file; an interrupted save leaves an older file whole."""
+    """Write the graph of `to_onnx` to a file; an interrupted save keeps an older file intact."""
     graph = to_onnx(model, dtype=dtype, example=example)
     with replacing(path) as part:
         part.write_bytes(graph.SerializeToString())
@@ -78,7 +79,7 @@ def _double_graph(skl2onnx: Any, model: Any, inputs: list[Input]) -> Any:
         )
     except (OnnxExportError, NotFittedError):
         raise
-    except Exception as error:  # skl2onnx raises whatever its converters stumble over
+    except Exception as error:  # skl2onnx's converters raise errors of any type
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise OnnxExportError(
             f"skl2onnx cannot write a step of this {type(model).__name__}, for it says: {reason}"
@@ -86,7 +87,7 @@ def _double_graph(skl2onnx: Any, model: Any, inputs: list[Input]) -> Any:
 
 
 def _prepare_ends(graph: Any, inputs: list[Input], single: bool) -> None:
-    """Give inputs the columns' own names, leave out those that nothing reads, and make numbers single if asked for."""
+    """Rename inputs as the columns, drop those that no node reads, and cast numbers if single precision is wanted."""
     from onnx import TensorProto, helper
 
     read = {name for node in graph.node for name in node.input}
@@ -111,7 +112,7 @@ def _prepare_ends(graph: Any, inputs: list[Input], single: bool) -> None:
 
 
 def _make_single(value: Any) -> bool:
-    """Declare an input or output as single precision, if it is double now."""
+    """Declare an input or output of type double as single; return whether it was double."""
     from onnx import TensorProto
 
     number = value.type.tensor_type
@@ -122,7 +123,7 @@ def _make_single(value: Any) -> bool:
 
 
 def _as_double(name: str) -> str:
-    # skl2onnx uses no colons, so that this is no other value's name.
+    # skl2onnx puts no colons into names, so this name is unique.
     return f"{name}:double"
 
 
@@ -133,10 +134,10 @@ def _rename(graph: Any, old: str, new: str) -> None:
 
 
 def _describe(graph: Any, model: Any) -> None:
-    """Say in the file what it came from."""
+    """Add the producer, the type of model and the names of its features to the graph."""
     from onnx import helper
 
-    graph.producer_name, graph.producer_version = "ocrep", version("ocrep")
+    graph.producer_name, graph.producer_version = "ocrep", __version__
     names = getattr(model, "feature_names_in_", None)
     about = {} if names is None else {"feature_names": json.dumps([str(name) for name in names])}
     helper.set_model_props(graph, {"model": type(model).__name__, **about})

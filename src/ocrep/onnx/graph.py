@@ -1,7 +1,7 @@
-"""A network as ONNX nodes. All arithmetic is in double, whatever goes in and out.
+"""A network as ONNX nodes. All arithmetic is in double, whatever the types of inputs and results.
 
-In single precision the result would usually be right to 2e-5 of the target's spread, but only to 4e-4 with an input
-such as 10⁴ ± 1, whose mid-range single precision cannot hold, and to nothing where large output weights cancel.
+In single precision the result would usually be accurate to 2e-5 of the target's standard deviation, but only to 4e-4
+for an input such as 10⁴ ± 1, whose mid-range needs more digits, and not at all where large output weights cancel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ocrep.onnx.network import Network, OnnxExportError
 
 
 class Graph:
-    """Adds nodes and constants to the graph that skl2onnx is building; values are known by their names."""
+    """Adds nodes and constants to the graph that skl2onnx is building; a value is referred to by its name."""
 
     def __init__(self, scope: Any, container: Any) -> None:
         from onnx import TensorProto, helper
@@ -28,14 +28,14 @@ class Graph:
         self._container = container
 
     def __call__(self, kind: str, *inputs: str, to_name: str | None = None, **attributes: Any) -> str:
-        """Add a node, and give the name of its result."""
+        """Add a node, and return the name of its result."""
         name = to_name or self._scope.get_unique_variable_name(kind.lower())
         node = self._scope.get_unique_operator_name(kind)
         self._container.add_node(kind, list(inputs), [name], name=node, **attributes)
         return name
 
     def constant(self, value: Any) -> str:
-        """Add an array, and give its name."""
+        """Add an array, and return its name."""
         array = np.asarray(value)
         name = self._scope.get_unique_variable_name("constant")
         kind = self.types.STRING if array.dtype == object else self._helper.np_dtype_to_tensor_dtype(array.dtype)
@@ -44,11 +44,11 @@ class Graph:
         return name
 
     def squeezed(self, name: str, *, to_name: str | None = None) -> str:
-        """One column as a vector."""
+        """Turn an (n, 1) array into a vector."""
         return self("Squeeze", name, self.constant(np.array([1])), to_name=to_name)
 
     def double(self, name: str) -> str:
-        """As double."""
+        """Cast to double."""
         return self("Cast", name, to=self.types.DOUBLE)
 
 
@@ -65,7 +65,7 @@ def features(graph: Graph, hidden: HiddenMap | MixedMap | None, X: str) -> str:
 
 
 def outputs(graph: Graph, network: Network, X: str) -> str:
-    """HW + b, (n_samples, n_targets); calibrated, the logits; for a layer alone, H."""
+    """HW + b, (n_samples, n_targets); the logits if the network is calibrated; H for a layer alone."""
     H = features(graph, network.hidden, X)
     for stage in network.stages:
         H = graph("Add", graph("MatMul", H, graph.constant(stage.weights)), graph.constant(stage.intercept))
@@ -73,7 +73,7 @@ def outputs(graph: Graph, network: Network, X: str) -> str:
 
 
 def label(graph: Graph, labels: np.ndarray, scores: str, *, to_name: str) -> None:
-    """The label of the largest score, the first of equals; with one score, the second label if it is > 0."""
+    """The label of the largest score, the first one in a tie; with a single score, the second label if it is > 0."""
     if len(labels) == 2:
         positive = graph("Greater", graph.squeezed(scores), graph.constant(np.zeros(1)))
         index = graph("Cast", positive, to=graph.types.INT64)
@@ -83,17 +83,17 @@ def label(graph: Graph, labels: np.ndarray, scores: str, *, to_name: str) -> Non
 
 
 def probabilities(graph: Graph, logits: str, n_classes: int) -> str:
-    """(n_samples, n_classes), from one logit per class, or one in all for two classes."""
+    """Probabilities (n_samples, n_classes) from one logit per class, or from a single logit for two classes."""
     if n_classes == 2:
-        none = graph("Mul", logits, graph.constant(np.zeros(1)))
-        logits = graph("Concat", none, logits, axis=1)
+        zeros = graph("Mul", logits, graph.constant(np.zeros(1)))
+        logits = graph("Concat", zeros, logits, axis=1)
     return graph("Softmax", logits, axis=1)
 
 
 def _scaled(graph: Graph, hidden: HiddenMap, X: str) -> str:
     centred = graph("Sub", X, graph.constant(hidden.center))
     if len(hidden.scale) == 1:
-        # onnxruntime would merge a product with one number into the next MatMul, and keep it in single precision.
+        # onnxruntime would merge a product with one number into the next MatMul, and store it in single precision.
         return graph("MatMul", centred, graph.constant(hidden.scale[:, None]))
     return graph("Mul", centred, graph.constant(hidden.scale))
 
@@ -107,7 +107,7 @@ def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
 
 
 def _minus_distances(graph: Graph, hidden: HiddenMap, X: str, products: str) -> str:
-    """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖², which rounding must not make negative."""
+    """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖²; Relu, because rounding could make that negative."""
     squares = graph("ReduceSum", graph("Mul", X, X), graph.constant(np.array([1])), keepdims=1)
     distances = graph("Sub", squares, graph("Mul", products, graph.constant(np.full(1, 2.0))))
     distances = graph("Add", distances, graph.constant((hidden.weights**2).sum(axis=0)))

@@ -1,4 +1,4 @@
-"""`SimpleImputer` as nodes, in double and with indicators: skl2onnx's own rounds to single and forgets indicators."""
+"""`SimpleImputer` as nodes, because skl2onnx's converter rounds to single precision and omits indicators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fills_text(imputer: SimpleImputer) -> bool:
 
 
 def set_imputer_shape(operator: Any) -> None:
-    """Columns that were missing throughout are left out, and the indicators come on top."""
+    """Declare the width: the columns that have values, and the indicators."""
     width = len(_kept(operator.raw_operator)) + len(_flagged(operator.raw_operator))
     operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), width]
 
@@ -27,7 +27,7 @@ def set_imputer_shape(operator: Any) -> None:
 def convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     """Replace missing entries by the learned values.
 
-    A graph has no missing text: the empty string stands for it, or what Python prints for the missing value.
+    ONNX has no missing strings, so the empty string counts as missing, and so does the missing value as text ("nan").
     """
     imputer = operator.raw_operator
     graph = Graph(scope, container)
@@ -37,7 +37,7 @@ def convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     if fills_text(imputer):
         if len(flagged):
             raise OnnxExportError(
-                "SimpleImputer(add_indicator=True) on text columns has no ONNX form: leave the indicator out."
+                "SimpleImputer(add_indicator=True) cannot be converted for columns of text: use add_indicator=False."
             )
         missing = _missing_text(graph, X, imputer.missing_values)
         values = np.array([value if isinstance(value, str) else "" for value in imputer.statistics_], dtype=object)
@@ -71,7 +71,7 @@ def _missing_numbers(graph: Graph, X: str, missing_value: Any) -> str:
 
 def _missing_text(graph: Graph, X: str, missing_value: Any) -> str:
     known = [missing_value] if isinstance(missing_value, str) else ["", str(missing_value)]
-    # Comparing text needs opset 19; a table of two keys does the same in any.
+    # Comparing text needs opset 19; a table of two keys does the same in older ones.
     table: dict[str, Any] = {"keys_strings": known, "values_int64s": [1] * len(known), "default_int64": 0}
     found = graph("LabelEncoder", X, op_domain="ai.onnx.ml", op_version=2, **table)
     return graph("Cast", found, to=graph.types.BOOL)

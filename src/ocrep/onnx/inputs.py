@@ -1,4 +1,4 @@
-"""The inputs of a graph: one table of numbers, or one input per column where columns are chosen by name."""
+"""The inputs of a graph: one array of numbers, or one input per column where columns are selected by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Input:
 
 
 def inputs_of(model: Any, example: Any = None) -> list[Input]:
-    """What a fitted model wants to be given; an example decides which columns are text, else the fitted steps do."""
+    """The inputs that a fitted model needs; the example says which columns are text, or else the fitted steps do."""
     if sparse.issparse(example):
         raise OnnxExportError("A graph takes dense arrays, and the example is sparse: give example.toarray().")
     first = _first_step(model)
@@ -40,8 +40,8 @@ def inputs_of(model: Any, example: Any = None) -> list[Input]:
         return [Input(str(name), 1, place in text) for place, name in enumerate(names)]
     if text:
         raise OnnxExportError(
-            "The model chooses text columns by position, and one ONNX input holds one type: "
-            "fit it on a data frame, with columns chosen by name."
+            "The model selects text columns by position, and one ONNX input holds one type: "
+            "fit it on a data frame, with columns selected by name."
         )
     return [Input("X", first.n_features_in_)]
 
@@ -53,7 +53,7 @@ def _first_step(model: Any) -> Any:
 
 
 def _text_in(example: Any, n_columns: int) -> set[int]:
-    """The columns of a data frame that hold no numbers."""
+    """The columns of a data frame that hold something else than numbers."""
     if getattr(example, "ndim", 0) != 2 or not hasattr(example, "dtypes") or example.shape[1] != n_columns:
         raise OnnxExportError(f"The example must be a data frame with the {n_columns} columns the model was fitted on.")
     return {place for place, kind in enumerate(example.dtypes) if getattr(kind, "kind", "O") not in "iufb"}
@@ -62,7 +62,7 @@ def _text_in(example: Any, n_columns: int) -> set[int]:
 def _text_columns(columns: ColumnTransformer) -> set[int]:
     text = set()
     for name, step, _ in columns.transformers_:
-        places = columns._transformer_to_input_indices[name]
+        places = columns._transformer_to_input_indices[name]  # scikit-learn offers no public way to resolve columns
         if not isinstance(step, str):
             text |= {place for place, is_text in zip(places, _takes_text(_first_step(step)), strict=False) if is_text}
     return text

@@ -1,19 +1,30 @@
-"""What a graph needs to know of a fitted estimator, whichever it is: the hidden map, the output weights, the labels."""
+"""A fitted estimator as the arrays that a graph needs: the hidden map, the output weights, the labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.random_layer import RandomLayer
-from ocrep.estimators.features import HiddenUnits, OwnFeatures
-from ocrep.literature.network import NetworkBased
-from ocrep.literature.units import MixedMap, SelectedUnits
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.literature import (
+    ELMClassifier,
+    ELMRegressor,
+    OPELMRegressor,
+    PrunedELMRegressor,
+    RELMClassifier,
+    RELMRegressor,
+    TROPELMRegressor,
+)
+from ocrep.literature.units import MixedMap
+
+Pruned: TypeAlias = OPELMRegressor | PrunedELMRegressor | TROPELMRegressor
+Trained: TypeAlias = PinvRegressor | PinvClassifier | TikhonovRegressor | TikhonovClassifier | Pruned
 
 
 class OnnxExportError(ValueError):
@@ -34,9 +45,9 @@ class Network:
     """A fitted estimator as arrays."""
 
     hidden: HiddenMap | MixedMap | None
-    """None for features that are the inputs themselves."""
+    """None if the features are the inputs themselves."""
     stages: tuple[Linear, ...] = ()
-    """What follows: the output weights, then the calibration; nothing for a layer alone."""
+    """The output weights, then the calibration if there is one; empty for a layer alone."""
     labels: np.ndarray | None = None
     """The classes of a classifier, as text or whole numbers."""
 
@@ -58,49 +69,70 @@ class Network:
         return self.stages[-1].weights.shape[1] if self.stages else None
 
 
-@singledispatch
 def network_of(model: Any) -> Network:
     """Read a fitted estimator of this library."""
+    check_is_fitted(model)
+    return _read(model)
+
+
+@singledispatch
+def _read(model: Any) -> Network:
     raise OnnxExportError(f"{type(model).__name__} is not an estimator of ocrep.")
 
 
-@network_of.register
+@_read.register
 def _layer(model: RandomLayer) -> Network:
-    check_is_fitted(model)
     return Network(model.map_)
 
 
-@network_of.register
-def _pinv(model: HiddenUnits) -> Network:
-    check_is_fitted(model)
-    return _trained(model, model.layer_.map_)
+@_read.register
+def _pinv_regressor(model: PinvRegressor) -> Network:
+    return Network(model.layer_.map_, (_output(model),))
 
 
-@network_of.register
-def _tikhonov(model: OwnFeatures) -> Network:
-    check_is_fitted(model)
-    return _trained(model, None)
+@_read.register
+def _pinv_classifier(model: PinvClassifier) -> Network:
+    return _classifier(model, model.layer_.map_)
 
 
-@network_of.register
-def _speaks_for_a_network(model: NetworkBased) -> Network:
-    check_is_fitted(model)
+@_read.register
+def _tikhonov_regressor(model: TikhonovRegressor) -> Network:
+    return Network(None, (_output(model),))
+
+
+@_read.register
+def _tikhonov_classifier(model: TikhonovClassifier) -> Network:
+    return _classifier(model, None)
+
+
+@_read.register
+def _network_inside(model: ELMClassifier | ELMRegressor | RELMClassifier | RELMRegressor) -> Network:
     return network_of(model.network_)
 
 
-@network_of.register
-def _selected_units(model: SelectedUnits) -> Network:
-    check_is_fitted(model)
-    return _trained(model, model.map_)
+@_read.register
+def _pruned(model: Pruned) -> Network:
+    return Network(model.map_, (_output(model),))
 
 
-def _trained(model: Any, hidden: HiddenMap | MixedMap | None) -> Network:
-    stages = [Linear(np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_))]
-    if not hasattr(model, "classes_"):
-        return Network(hidden, tuple(stages))
+ESTIMATORS: tuple[type, ...] = tuple(kind for kind in _read.registry if kind is not object)
+"""All estimators that `network_of` can read."""
+
+
+def _output(model: Trained) -> Linear:
+    return Linear(np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_))
+
+
+def _classifier(model: PinvClassifier | TikhonovClassifier, hidden: HiddenMap | None) -> Network:
+    stages = [_output(model)]
     if model.calibrate is not None:
-        calibrator = model._calibrator()  # says so itself if this γ is not calibrated
-        stages.append(Linear(calibrator.slope, calibrator.offset))
+        check_is_fitted(
+            model,
+            "calibrator_",
+            msg="This γ is not calibrated, and calibrating it needs the rows: call fit with this gamma and "
+            "calibrate='loo', or set calibrate=None.",
+        )
+        stages.append(Linear(model.calibrator_.slope, model.calibrator_.offset))
     return Network(hidden, tuple(stages), _plain_labels(model.classes_))
 
 
