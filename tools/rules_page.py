@@ -1,6 +1,7 @@
-"""Write docs/rules.md from the rules' own docstrings, so that the page cannot say anything else than the code."""
+"""Write docs/rules.md from the rules' own descriptions, so that page and code cannot differ."""
 
 import inspect
+import re
 from pathlib import Path
 
 from ocrep import rules
@@ -11,18 +12,24 @@ GROUPS = {
     "cross_validation": "Exact cross-validation",
     "criteria": "Estimates of the prediction error",
     "inverse_problems": "Inverse problems",
-    "ridge": "Ridge regression",
-    "muniz": "The Muniz family",
+    "ridge": "Ridge regression\n\nThese formulas are defined for one target. `ddof` sets the estimate of the noise "
+    "variance, s² = rss/(n − p − `ddof`); it is 1 by default.",
+    "muniz": "The Muniz family of ridge formulas",
 }
 HEAD = """# Rules for γ
 
-`gamma=` takes any of these names, a rule object such as `rules.KFold(n_folds=5)`, or a number ≥ 0. All of them read
-one factorisation; `compare_rules(X, y)` tries them all. *Needs* says what a rule reads: the spectrum alone, one
-factor per fold (`store_folds=True` keeps them for `with_gamma`), or the rows once more (only in `fit`). *Degree* d: γ
-goes with c^d when H is scaled by c. Every rule but `none` takes `floor="precision"` (γ ≥ √ε·σ₁²), a number relative to
-σ₁², or 0.0, which is right for data known to more than eight digits.
+`gamma=` takes any of these names, a rule object such as `rules.KFold(n_folds=5)`, or a number ≥ 0. All rules read one
+factorisation; `compare_rules(X, y)` compares them all. Each entry ends with the rule object and two properties:
 
-With α̂ = UᵀT/σ, λ = σ², p the rank, s² = rss/(n − p − 1).
+- *needs*: the spectrum alone, one factor per fold (`store_folds=True` stores them for `with_gamma`), or the rows, which
+  are available only in `fit`;
+- *degree* d: γ is multiplied by c^d when H is scaled by c.
+
+Every rule except `none` takes `floor`: γ is at least `floor`·σ₁². The default "precision" stands for √ε; 0.0 turns the
+floor off, which is right for data known to more than eight digits.
+
+Symbols: σ₁ and σ_p are the largest and the smallest singular value of H, p is its rank, α̂ = UᵀT/σ, λ = σ²,
+s² = rss/(n − p − 1), and GM is the geometric mean.
 
 This page is made by `python tools/rules_page.py`.
 """
@@ -31,17 +38,32 @@ This page is made by `python tools/rules_page.py`.
 def page() -> str:
     """The page's text."""
     parts = [HEAD]
-    for module, title in GROUPS.items():
+    for group, title in GROUPS.items():
         parts.append(f"\n## {title}\n")
-        for name in rules.names():
-            rule = rules.resolve(name)
-            if type(rule).__module__.rsplit(".", 1)[-1] != module:
-                continue
-            text = inspect.cleandoc(type(rule).__doc__ or "")
-            first, _, rest = text.partition("\n\n")
-            parts.append(f"### `{name}`\n\n{first}\n{rest and chr(10) + rest + chr(10)}")
-            parts.append(f"`rules.{type(rule).__name__}`; needs the {rule.needs}; degree {rule.degree}.\n")
+        parts += [entry(rule) for rule in map(rules.resolve, rules.names()) if group_of(rule) == group]
     return "\n".join(parts)
+
+
+def group_of(rule: rules.Rule) -> str:
+    """The Muniz family by name, any other rule by its module."""
+    return "muniz" if rule.name.startswith("muniz") else type(rule).__module__.rsplit(".", 1)[-1]
+
+
+def entry(rule: rules.Rule) -> str:
+    """Name, description, options and properties of one rule."""
+    options = "".join(f"- `{name}` ({kind}): {text}\n" for name, kind, text in own_options(rule))
+    call = repr(rule).replace("name=", "").replace("'", '"')
+    return (
+        f"### `{rule.name}`\n\n{rule.description}\n\n{options and options + chr(10)}"
+        f"`rules.{call}`; needs the {rule.needs}; degree {rule.degree}.\n"
+    )
+
+
+def own_options(rule: rules.Rule) -> list[tuple[str, str, str]]:
+    """Name, type and meaning of the parameters that the docstring tells of, without those the head explains."""
+    section = inspect.cleandoc(type(rule).__doc__ or "").partition("Parameters\n----------\n")[2]
+    found = re.findall(r"^(\w+) : (.+)\n((?:    .+\n?)+)", section, flags=re.MULTILINE)
+    return [(name, kind, " ".join(text.split())) for name, kind, text in found if name not in ("floor", "name", "ddof")]
 
 
 if __name__ == "__main__":

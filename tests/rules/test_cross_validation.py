@@ -196,7 +196,7 @@ def test_scoring_by_error_is_for_labels():
         choose(rules.KFold(scoring="error"), *problem("tall"))
 
 
-def test_ocrep_cv_is_the_best_conditioned_gamma_that_the_folds_do_not_rule_out():
+def test_ocrep_cv_is_the_best_conditioned_of_the_admissible_gammas():
     for seed in range(5):
         H, T = random_problem(80, 10, seed=seed)
         T += 2 * np.random.default_rng(seed).standard_normal(T.shape)
@@ -273,7 +273,7 @@ def test_the_meaning_of_store_folds():
         (lambda: rules.OCReP(floor=True), "floor must be"),
     ],
 )
-def test_bad_options_are_refused(make, message):
+def test_bad_options_raise_errors(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -356,7 +356,7 @@ def test_gammas_in_pieces_give_the_same_answers(monkeypatch):
         np.testing.assert_allclose(ours, expected, rtol=1e-12)
 
 
-def test_copies_of_folds_leave_their_caches_behind():
+def test_copies_of_folds_do_not_copy_their_caches():
     H, T = problem("tall")
     folds = FoldFactors.empty(FoldPlan()).absorb([(H, T, None)], intercept=True)
     gammas = np.array([0.1])

@@ -54,7 +54,7 @@ def test_quasi_optimality_minimises_the_change_of_the_weights(deconvolution):
     assert change(choice.gamma) <= min(change(g) for g in near) * (1 + 1e-6)
 
 
-def test_the_discrepancy_principle_leaves_the_noise(deconvolution):
+def test_the_discrepancy_principle_leaves_a_residual_of_the_size_of_the_noise(deconvolution):
     H, T, _, noise = deconvolution
     spectrum = Factor.of(H, T).spectrum()
     choice = rules.Discrepancy(noise=noise).choose(spectrum)
@@ -65,7 +65,7 @@ def test_the_discrepancy_principle_leaves_the_noise(deconvolution):
 
 
 @pytest.mark.parametrize(("noise", "edge"), [(0.0, "low"), (1e6, "high")])
-def test_a_noise_that_cannot_be_is_reported_as_an_edge(deconvolution, noise, edge):
+def test_an_impossible_noise_is_reported_as_an_edge(deconvolution, noise, edge):
     H, T, _, _ = deconvolution
     assert rules.Discrepancy(noise=noise).choose(Factor.of(H, T).spectrum()).edge == edge
 
@@ -87,9 +87,9 @@ def test_a_target_of_zeros_does_not_count():
     H = with_condition(1e3, 40, 6)
     T = H @ np.ones((6, 1)) + 0.1 * np.random.default_rng(0).standard_normal((40, 1))
     for rule in (rules.AIC(), rules.MarginalLikelihood()):
-        alone, beside = (Factor.of(H, t).spectrum() for t in (T, np.hstack([T, 0 * T])))
+        alone, padded = (Factor.of(H, t).spectrum() for t in (T, np.hstack([T, 0 * T])))
         gammas = np.array([1e-4, 1e-2])
-        np.testing.assert_allclose(rule.criterion(beside, gammas), rule.criterion(alone, gammas))
+        np.testing.assert_allclose(rule.criterion(padded, gammas), rule.criterion(alone, gammas))
 
 
 def test_information_criteria_equal_their_formulas():

@@ -1,13 +1,15 @@
 """The ridge literature against published values and against R."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.problems import choose, random_problem
 
 from ocrep import Factor, rules
-from ocrep.rules.ridge import RidgeRule
+from ocrep.rules.ridge import FORMULAS
 
-RIDGE = [rule for rule in rules._RULES if issubclass(rule, RidgeRule)]
+RIDGE = rules.RidgeFormula.named()
 
 # Hald's cement data (R: MASS::cement). Values of the literature with s² = RSS/(n − p), X centred with columns of unit
 # length and no intercept.
@@ -66,7 +68,7 @@ LONGLEY = [
 
 
 def by_name(name, **options):
-    return type(rules.resolve(name))(floor=0.0, **options)
+    return dataclasses.replace(rules.resolve(name), floor=0.0, **options)
 
 
 def centred(X, length):
@@ -90,7 +92,7 @@ def longley():
 
 @pytest.mark.parametrize("name", sorted(HALD))
 def test_published_values_on_halds_data(hald, name):
-    assert by_name(name, besides=0).choose(hald).gamma == pytest.approx(HALD[name], rel=1e-9)
+    assert by_name(name, ddof=0).choose(hald).gamma == pytest.approx(HALD[name], rel=1e-9)
 
 
 def test_ocrep_on_halds_data(hald):
@@ -110,7 +112,7 @@ def test_lm_ridge_on_longley(longley):
 
 
 def test_the_iteration_of_hoerl_and_kennard_has_settled(hald):
-    rule = by_name("hoerl_kennard_iterative", besides=0)
+    rule = by_name("hoerl_kennard_iterative", ddof=0)
     sigma = hald.sigma
     tolerance = 20 * (np.mean(1 / sigma**2) * np.mean(sigma**2)) ** -1.3
     s2 = hald.residual[0] / (13 - 4)
@@ -121,7 +123,7 @@ def test_the_iteration_of_hoerl_and_kennard_has_settled(hald):
         if done:
             break
     assert rule.choose(hald).gamma == pytest.approx(gamma, rel=1e-12)
-    assert gamma > by_name("hoerl_kennard_baldwin", besides=0).choose(hald).gamma
+    assert gamma > by_name("hoerl_kennard_baldwin", ddof=0).choose(hald).gamma
 
 
 def test_mcdonald_and_galarneau_match_the_length_of_the_weights():
@@ -149,21 +151,39 @@ def test_formulas_do_not_go_below_zero():
 
 
 @pytest.mark.parametrize("rule", RIDGE, ids=lambda rule: rule.name)
-def test_several_targets_are_refused_with_the_rules_that_work(rule):
+def test_several_targets_raise_an_error_that_names_rules_that_work(rule):
     with pytest.raises(rules.NotApplicable, match="one target, and there are 2: use 'ocrep', 'gcv'"):
-        choose(rule(), *random_problem(40, 5, 2))
+        choose(rule, *random_problem(40, 5, 2))
 
 
-@pytest.mark.parametrize("rule", [*RIDGE, rules.Mallows], ids=lambda rule: rule.name)
-def test_too_few_rows_for_a_variance_are_refused(rule):
+@pytest.mark.parametrize("rule", [*RIDGE, rules.Mallows()], ids=lambda rule: rule.name)
+def test_too_few_rows_for_a_variance_raise_an_error(rule):
     with pytest.raises(rules.NotApplicable, match=r"more than 6 observations.*'ocrep', 'gcv'"):
-        choose(rule(), *random_problem(6, 5))
-    assert choose(rule(), *random_problem(7, 5)).gamma >= 0
+        choose(rule, *random_problem(6, 5))
+    assert choose(rule, *random_problem(7, 5)).gamma >= 0
 
 
-def test_the_variance_divides_by_what_is_left_of_the_rows():
+def test_the_variance_divides_by_the_rows_minus_the_rank_minus_one():
     H, T = random_problem(30, 4)
     spectrum = Factor.of(H, T).spectrum()
     s2 = np.linalg.lstsq(H, T)[1][0] / (30 - 4 - 1)
     alpha = spectrum.UtT[:, 0] / spectrum.sigma
     assert by_name("hoerl_kennard").choose(spectrum).gamma == pytest.approx(s2 / np.max(alpha**2), rel=1e-10)
+
+
+def test_the_table_has_every_formula_of_the_muniz_family():
+    family = {name: formula for name, formula in FORMULAS.items() if name.startswith("muniz")}
+    assert len(family) == 10
+    for name, formula in family.items():
+        symbol = "m" if name.startswith("muniz_kibria") else "q"
+        statistic = {"max": "max", "gm": "GM", "median": "median"}[name.split("_")[2]]
+        inverse = name.endswith("_inverse")
+        assert formula.text.startswith(f"{statistic}({'1/' if inverse else ''}{symbol}), with {symbol}_j = ")
+        assert formula.degree == (-1 if inverse else 1)
+    sources = [formula.source for formula in family.values()]
+    assert [source.split(", their ")[1] for source in sources] == [f"K{k}" for k in (*range(2, 7), *range(8, 13))]
+
+
+def test_an_unknown_formula_is_an_error_that_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"Unknown ridge formula 'kibira'. Did you mean 'kibria'.*'hoerl_kennard'"):
+        rules.RidgeFormula("kibira")

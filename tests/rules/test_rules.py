@@ -1,6 +1,9 @@
 """The rules: their formulas, how they scale, the precision floor, and how they are named."""
 
+import copy
 import dataclasses
+import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -128,15 +131,15 @@ def test_a_degenerate_problem_gets_a_finite_gamma_or_a_reason(rule, problem, int
     assert np.isfinite(spectrum_of(H, T, intercept=intercept).weights(choice.gamma)).all()
 
 
-def test_few_rules_refuse_ordinary_singular_and_noiseless_problems():
+def test_nearly_all_rules_apply_to_singular_and_noiseless_problems():
     for problem in ("singular", "noiseless"):
-        refused = set()
+        not_applicable = set()
         for rule in EVERY_RULE:
             try:
                 choose(rule, *DEGENERATE[problem])
             except rules.NotApplicable:
-                refused.add(rule.name)
-        assert refused <= {"mallows"}
+                not_applicable.add(rule.name)
+        assert not_applicable <= {"mallows"}
 
 
 @every_rule
@@ -151,12 +154,49 @@ def test_a_scaled_target_leaves_gamma_alone(rule):
     assert scaled == pytest.approx(plain, rel=1e-5)
 
 
-def test_every_rule_tells_its_formula_and_its_reference():
-    for rule in EVERY_RULE:
-        text = type(rule).__doc__
-        assert "γ" in text or "minimise" in text, rule.name
-        assert rule.needs in ("spectrum", "folds", "rows")
-        assert rule.degree in (2, 1, 0, -1)
+@every_rule
+def test_every_rule_tells_its_formula_and_its_reference(rule):
+    assert "γ" in rule.description or "minimise" in rule.description
+    assert any(word in rule.description for word in ("Reference", "paper, eq. 10", "new in this library"))
+    assert "Parameters" not in rule.description
+    assert rule.needs in ("spectrum", "folds", "rows")
+    assert rule.degree in (2, 1, 0, -1)
+
+
+def test_the_imports_of_the_package_are_the_registry():
+    assert len(rules.names()) == 37
+    assert {type(rule) for rule in EVERY_RULE} | {rules.Fixed} == {
+        kind
+        for kind in vars(rules).values()
+        if isinstance(kind, type) and issubclass(kind, rules.Rule) and not inspect.isabstract(kind)
+    }
+    assert {type(rule).__name__ for rule in EVERY_RULE} < set(rules.__all__)
+    assert all(getattr(rules, name) is not None for name in rules.__all__)
+
+
+@every_rule
+def test_a_rule_is_a_value(rule):
+    for again in (pickle.loads(pickle.dumps(rule)), copy.deepcopy(rule), dataclasses.replace(rule)):
+        assert again == rule
+        assert hash(again) == hash(rule)
+        assert repr(again) == repr(rule)
+    assert eval(repr(rule), vars(rules)) == rule
+    assert rules.resolve(rule.name) == rule or rule.name == "discrepancy"
+    if rule.name != "none":
+        assert dataclasses.replace(rule, floor=0.5) != rule
+
+
+def test_reprs_show_what_differs_from_the_defaults_and_are_short():
+    assert repr(rules.KFold(n_folds=5)) == "KFold(n_folds=5)"
+    assert repr(rules.RidgeFormula("kibria", floor=0.0)) == "RidgeFormula(floor=0.0, name='kibria')"
+    assert repr(rules.LOO(grid=range(1, 100))) == "LOO(grid=(1.0, 2.0, 3.0, 4.0, ...))"
+    spectrum = spectrum_of(*random_problem(40, 6))
+    ocrep, gcv = (rules.resolve(name).choose(spectrum) for name in ("ocrep", "gcv"))
+    assert repr(ocrep) == f"Choice(rule='ocrep', gamma={ocrep.gamma!r})"
+    assert repr(gcv).startswith(f"Choice(rule='gcv', gamma={gcv.gamma!r}, curve=Curve(")
+    assert len(repr(gcv)) < 160
+    curve = rules.Curve(np.array([1e-3, 1.0, 1e3]), np.array([np.nan, 2.0, 5.0]))
+    assert repr(curve) == "Curve(3 γ from 0.001 to 1e+03, minimum 2 at γ=1)"
 
 
 def test_the_grids_of_the_literature():
@@ -169,7 +209,7 @@ def test_the_grids_of_the_literature():
 
 @pytest.mark.parametrize(("scale_H", "scale_T"), [(1e-160, 1.0), (1.0, 1e-160)])
 @pytest.mark.parametrize("name", ["ocrep", "gcv", "evidence"])
-def test_scales_that_cannot_be_squared_are_refused(name, scale_H, scale_T):
+def test_scales_that_cannot_be_squared_raise_an_error(name, scale_H, scale_T):
     H, T = random_problem(30, 4)
     with pytest.raises(rules.NotApplicable, match="rescale"):
         choose(rules.resolve(name), scale_H * H, scale_T * T)
@@ -193,7 +233,7 @@ def test_a_floor_above_the_usual_range_holds():
     assert choice.edge == "low"
 
 
-def test_a_wrong_number_is_refused_as_a_rule_too():
+def test_a_wrong_number_is_an_error_as_a_rule_too():
     for value in (-5.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="finite number ≥ 0"):
             rules.Fixed(value)
@@ -221,12 +261,12 @@ def test_names_resolve_to_rules_and_rules_to_themselves():
         (rules.OCReP, "rule object such as"),
     ],
 )
-def test_a_gamma_that_means_nothing_is_refused(gamma, message):
+def test_a_gamma_without_meaning_is_an_error(gamma, message):
     with pytest.raises(ValueError, match=message):
         rules.resolve(gamma)
 
 
 @pytest.mark.parametrize("floor", [-1.0, np.nan, np.inf, "none", None])
-def test_a_bad_floor_is_refused(floor):
+def test_a_bad_floor_is_an_error(floor):
     with pytest.raises(ValueError, match="floor must be"):
         rules.OCReP(floor=floor)

@@ -1,54 +1,39 @@
-"""The rules that choose γ, in one registry by name."""
+"""The rules that choose γ.
+
+The imports below are the one list of rules: `names()`, `resolve()`, `__all__` and docs/rules.md are made from them.
+"""
 
 from __future__ import annotations
 
 from numbers import Real
 
 from ocrep._choices import pick
-from ocrep.rules.base import Choice, Curve, NotApplicable, Rule
-from ocrep.rules.criteria import AIC, BIC, GCV, AICc, Mallows, MarginalLikelihood
-from ocrep.rules.cross_validation import LOO, KFold, OCRePCV
-from ocrep.rules.inverse_problems import Discrepancy, LCurve, QuasiOptimality
-from ocrep.rules.muniz import (
-    MunizKibriaGM,
-    MunizKibriaGMInverse,
-    MunizKibriaMax,
-    MunizKibriaMaxInverse,
-    MunizKibriaMedianInverse,
-    MunizShukurGM,
-    MunizShukurGMInverse,
-    MunizShukurMax,
-    MunizShukurMaxInverse,
-    MunizShukurMedianInverse,
-)
-from ocrep.rules.ridge import (
-    Dorugade,
-    DorugadeKashid,
-    DwivediSrivastava,
-    HoerlKennard,
-    HoerlKennardBaldwin,
-    HoerlKennardIterative,
-    KhalafShukur,
-    Kibria,
-    KibriaGM,
-    KibriaMedian,
-    LawlessWang,
-    McDonaldGalarneau,
-    Thisted,
-)
-from ocrep.rules.search import GRIDS
-from ocrep.rules.spectral import Fixed, OCReP, Unregularized
+from ocrep.rules.base import Choice as Choice
+from ocrep.rules.base import Curve as Curve
+from ocrep.rules.base import NotApplicable as NotApplicable
+from ocrep.rules.base import Rule as Rule
+from ocrep.rules.criteria import AIC as AIC
+from ocrep.rules.criteria import BIC as BIC
+from ocrep.rules.criteria import GCV as GCV
+from ocrep.rules.criteria import AICc as AICc
+from ocrep.rules.criteria import Mallows as Mallows
+from ocrep.rules.criteria import MarginalLikelihood as MarginalLikelihood
+from ocrep.rules.cross_validation import LOO as LOO
+from ocrep.rules.cross_validation import KFold as KFold
+from ocrep.rules.cross_validation import OCRePCV as OCRePCV
+from ocrep.rules.inverse_problems import Discrepancy as Discrepancy
+from ocrep.rules.inverse_problems import LCurve as LCurve
+from ocrep.rules.inverse_problems import QuasiOptimality as QuasiOptimality
+from ocrep.rules.ridge import RidgeFormula as RidgeFormula
+from ocrep.rules.search import GRIDS as GRIDS
+from ocrep.rules.spectral import Fixed as Fixed
+from ocrep.rules.spectral import OCReP as OCReP
+from ocrep.rules.spectral import Unregularized as Unregularized
 
-_RULES: tuple[type[Rule], ...] = (
-    *(OCReP, OCRePCV, Unregularized),
-    *(GCV, LOO, KFold, Mallows, AIC, AICc, BIC, MarginalLikelihood),
-    *(LCurve, QuasiOptimality, Discrepancy),
-    *(HoerlKennard, HoerlKennardBaldwin, HoerlKennardIterative, Thisted, LawlessWang, DwivediSrivastava),
-    *(McDonaldGalarneau, Kibria, KibriaGM, KibriaMedian, KhalafShukur, DorugadeKashid, Dorugade),
-    *(MunizKibriaMaxInverse, MunizKibriaMax, MunizKibriaGMInverse, MunizKibriaGM, MunizKibriaMedianInverse),
-    *(MunizShukurMaxInverse, MunizShukurMax, MunizShukurGMInverse, MunizShukurGM, MunizShukurMedianInverse),
-)
-_REGISTRY: dict[str, type[Rule]] = {rule.name: rule for rule in _RULES}
+_CLASSES = [value for value in vars().values() if isinstance(value, type) and value.__module__.startswith(__name__)]
+_REGISTRY = {rule.name: rule for kind in _CLASSES if issubclass(kind, Rule) for rule in kind.named()}
+
+__all__ = sorted([*(kind.__name__ for kind in _CLASSES), "GRIDS", "names", "resolve"])
 
 
 def names() -> list[str]:
@@ -62,53 +47,4 @@ def resolve(gamma: str | float | Rule) -> Rule:
         return gamma
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
         return Fixed(float(gamma))
-    return pick("gamma rule", gamma, _REGISTRY, also=", a rule object such as rules.OCReP(), or a number ≥ 0")()
-
-
-__all__ = [
-    "AIC",
-    "BIC",
-    "GCV",
-    "GRIDS",
-    "LOO",
-    "AICc",
-    "Choice",
-    "Curve",
-    "Discrepancy",
-    "Dorugade",
-    "DorugadeKashid",
-    "DwivediSrivastava",
-    "Fixed",
-    "HoerlKennard",
-    "HoerlKennardBaldwin",
-    "HoerlKennardIterative",
-    "KFold",
-    "KhalafShukur",
-    "Kibria",
-    "KibriaGM",
-    "KibriaMedian",
-    "LCurve",
-    "LawlessWang",
-    "Mallows",
-    "MarginalLikelihood",
-    "McDonaldGalarneau",
-    "MunizKibriaGM",
-    "MunizKibriaGMInverse",
-    "MunizKibriaMax",
-    "MunizKibriaMaxInverse",
-    "MunizKibriaMedianInverse",
-    "MunizShukurGM",
-    "MunizShukurGMInverse",
-    "MunizShukurMax",
-    "MunizShukurMaxInverse",
-    "MunizShukurMedianInverse",
-    "NotApplicable",
-    "OCReP",
-    "OCRePCV",
-    "QuasiOptimality",
-    "Rule",
-    "Thisted",
-    "Unregularized",
-    "names",
-    "resolve",
-]
+    return pick("gamma rule", gamma, _REGISTRY, also=", a rule object such as rules.OCReP(), or a number ≥ 0")

@@ -1,49 +1,92 @@
-"""What a rule for γ is, what it reads and answers, and the precision floor that the rules share."""
+"""What a rule for γ is, what it reads and returns, and the precision floor that most rules share."""
 
 from __future__ import annotations
 
+import inspect
 import math
+import reprlib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import Rows
 from ocrep._linalg.spectrum import Spectrum
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Edge: TypeAlias = Literal["low", "high"]
+Needs: TypeAlias = Literal["spectrum", "folds", "rows"]
+
+_SHORT = reprlib.Repr()
+_SHORT.maxtuple, _SHORT.maxstring, _SHORT.maxother = 4, 200, 200
 
 
 class NotApplicable(ValueError):  # noqa: N818 - it is read in tables, not only in tracebacks
     """A rule cannot choose γ for this problem; the message says why and what to use instead."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Curve:
-    """What a search looked at: the criterion on its grid of γ."""
+    """The criterion of a rule on the grid of γ that was searched.
+
+    Attributes
+    ----------
+    gammas : array of shape (n_gammas,)
+        The grid, increasing.
+    criterion : array of shape (n_gammas,)
+        The quantity to minimise, at each γ.
+    """
 
     gammas: Array
     criterion: Array
 
+    @property
+    def best(self) -> int:
+        """Index of the smallest criterion; NaN counts as infinite."""
+        xp = array_namespace(self.criterion)
+        return int(xp.argmin(xp.where(xp.isnan(self.criterion), xp.inf, self.criterion)))
 
-@dataclass(frozen=True, slots=True)
+    def __repr__(self) -> str:
+        first, last, at = (float(self.gammas[i]) for i in (0, -1, self.best))
+        least = float(self.criterion[self.best])
+        return f"Curve({len(self.gammas)} γ from {first:.3g} to {last:.3g}, minimum {least:.4g} at γ={at:.3g})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Choice:
-    """A rule's answer."""
+    """The γ that a rule chose, and how.
+
+    Attributes
+    ----------
+    rule : str
+        The rule's name.
+    gamma : float
+        The chosen γ.
+    floored : bool
+        Whether the precision floor set γ, not the rule's own formula or search.
+    curve : Curve or None
+        The searched criterion, for rules that search.
+    edge : {"low", "high"} or None
+        The end of the searched range at which the optimum lies, if it lies at one.
+    """
 
     rule: str
     gamma: float
     floored: bool = False
-    """Whether the precision floor decided, not the rule."""
     curve: Curve | None = None
     edge: Edge | None = None
-    """The end of the searched range at which the optimum sits, if it does."""
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """All that a rule may read of a problem."""
+    """Everything that a rule may read of a problem."""
 
     spectrum: Spectrum
     folds: FoldFactors | None = None
@@ -53,47 +96,84 @@ class Evidence:
 class Rule(ABC):
     """One way to choose γ."""
 
-    name: ClassVar[str]
-    needs: ClassVar[Literal["spectrum", "folds", "rows"]] = "spectrum"
-    """What the rule reads: the spectrum alone, one factor per fold, or the rows once more."""
-    degree: ClassVar[int | None] = 2
-    """γ goes with c to this power when H is scaled by c; None if it does not follow H."""
-    folds: FoldPlan | None = None
-    """How the rule wants the rows divided, if it does."""
+    name: str
+
+    @property
+    def needs(self) -> Needs:
+        """What the rule reads: the spectrum alone, one factor per fold, or the rows themselves."""
+        return "spectrum"
+
+    @property
+    def degree(self) -> int | None:
+        """The power of c by which γ changes when H is scaled by c; None if γ does not depend on H."""
+        return 2
+
+    @property
+    def folds(self) -> FoldPlan | None:
+        """How the rule divides the rows into folds; None without cross-validation."""
+        return None
+
+    @property
+    def description(self) -> str:
+        """Formula, assumptions and reference, as the documentation prints them."""
+        return inspect.cleandoc(type(self).__doc__ or "").partition("\n\nParameters\n")[0]
+
+    @classmethod
+    def named(cls) -> tuple[Self, ...]:
+        """The rules of this class that `gamma=` takes by name, with their default options."""
+        return () if inspect.isabstract(cls) else (cls(),)
 
     def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: Rows | None = None) -> Choice:
-        """Choose γ for this problem; a rule that cannot raises `NotApplicable`, a ValueError."""
+        """Choose γ for a problem.
+
+        Parameters
+        ----------
+        spectrum : Spectrum
+            The spectrum of H with the targets.
+        folds : FoldFactors or None, default=None
+            One factor per fold, for rules that cross-validate.
+        rows : RowBlocks or None, default=None
+            The training rows, for rules that read them.
+
+        Returns
+        -------
+        Choice
+
+        Raises
+        ------
+        NotApplicable
+            If the rule cannot choose γ here; it is a ValueError.
+        """
         self._check_needs(folds, rows)
         _check_scale(spectrum)
         return self._choose(Evidence(spectrum, folds, rows))
 
     @abstractmethod
     def _choose(self, evidence: Evidence) -> Choice:
-        """Choose γ; what the rule needs is there."""
+        """Choose γ from evidence that holds what the rule needs."""
 
     def _check_needs(self, folds: FoldFactors | None, rows: Rows | None) -> None:
         if self.needs == "rows" and rows is None:
             raise NotApplicable(
-                f"The rule {self.name!r} reads the rows once more, and they are not at hand here: "
+                f"The rule {self.name!r} reads the rows, which are available only during fit: "
                 f"call fit with gamma={self!r}, or use a rule that needs no rows, such as 'gcv' or rules.KFold()."
             )
         if self.folds is None:
             return
         if folds is None:
             raise NotApplicable(
-                f"The rule {self.name!r} needs one factor per fold, and they were not kept: "
+                f"The rule {self.name!r} needs one factor per fold, and none were stored: "
                 "fit with store_folds=True, or use a rule that needs no folds, such as 'gcv'."
             )
         if folds.plan != self.folds:
             raise NotApplicable(
-                f"The rule {self.name!r} asks for {self.folds}, but {folds.plan} was kept: "
-                "fit with store_folds set to the rule's plan."
+                f"The rule {self.name!r} needs {self.folds}, but {folds.plan} was stored: call fit with gamma={self!r}."
             )
         check_usable(folds)
 
 
 def check_usable(folds: FoldFactors) -> None:
-    """Refuse folds of which fewer than two hold rows."""
+    """Raise `NotApplicable` unless at least two folds hold rows."""
     if not folds.usable:
         raise NotApplicable(
             f"Cross-validation needs rows in at least two folds, and {folds.n_read} sample(s) are too few for "
@@ -101,8 +181,15 @@ def check_usable(folds: FoldFactors) -> None:
         )
 
 
+def short_repr(value: DataclassInstance) -> str:
+    """Show the class with the fields that differ from their defaults, long sequences shortened."""
+    given = ((field.name, getattr(value, field.name), field.default) for field in fields(value))
+    shown = ", ".join(f"{name}={_SHORT.repr(actual)}" for name, actual, default in given if actual != default)
+    return f"{type(value).__name__}({shown})"
+
+
 def _check_scale(spectrum: Spectrum) -> None:
-    """γ goes with σ₁² and the criteria with T²: refuse what float64 cannot square."""
+    """Raise `NotApplicable` if float64 cannot hold the squares: γ goes with σ₁² and the criteria with T²."""
     xp = array_namespace(spectrum.sigma)
     size_T = float(xp.max(xp.abs(spectrum.UtT))) if spectrum.rank else 0.0
     size_W = size_T / spectrum.smallest if spectrum.rank else 0.0
@@ -113,7 +200,7 @@ def _check_scale(spectrum: Spectrum) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FlooredRule(Rule):
     """A rule that never goes below `floor`·σ₁².
 
@@ -129,12 +216,15 @@ class FlooredRule(Rule):
         ):
             raise ValueError(f"floor must be 'precision' or a finite number ≥ 0 (relative to σ₁²); got {self.floor!r}.")
 
+    def __repr__(self) -> str:
+        return short_repr(self)
+
     def least_gamma(self, spectrum: Spectrum) -> float:
-        """The floor for this problem."""
+        """The floor times σ₁²."""
         relative = math.sqrt(EPS) if self.floor == "precision" else float(self.floor)
         return relative * spectrum.largest**2
 
-    def answer(self, gamma: float, spectrum: Spectrum) -> Choice:
-        """γ by formula, or the floor if that is larger."""
+    def at_least_floor(self, gamma: float, spectrum: Spectrum) -> Choice:
+        """Choose γ, or the floor if it is larger."""
         least = self.least_gamma(spectrum)
         return Choice(self.name, max(gamma, least), floored=gamma < least)

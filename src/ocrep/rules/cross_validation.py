@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,30 +12,40 @@ from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, 
 from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import Rows, press
-from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, NotApplicable
+from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, Needs, NotApplicable
 from ocrep.rules.search import check_grid, minimise, refine_by_parabola, searched_range
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LOO(FlooredRule):
-    """Leave-one-out: minimise PRESS(γ) = Σ (residual_i/(1 − h_i))², exactly what n refits would give.
+    """Leave-one-out: minimise PRESS(γ) = Σ (residual_i/(1 − h_i))², which equals n refits without one row each.
 
-    Reference: Allen, Technometrics 16 (1974). The intercept is refitted too; a weighted row counts as one row.
-    It reads the rows once more, for all γ together, so the refinement is a parabola through the best grid points.
-    `grid` takes the γ to try, or the name of one of the literature's grids.
+    The intercept is refitted too; a weighted row counts as one row. The rows are read once more, for all γ together,
+    so the optimum is refined by a parabola through the best grid points. Reference: Allen, Technometrics 16 (1974).
+
+    Parameters
+    ----------
+    grid : str, sequence of float or None, default=None
+        The γ to try, or a name in `rules.GRIDS`. None searches a log grid and refines its optimum.
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     grid: str | Sequence[float] | None = None
-    name: ClassVar[str] = "loo"
-    needs: ClassVar[Literal["spectrum", "folds", "rows"]] = "rows"
+    name = "loo"
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
-        _settle_grid(self)
+        _store_grid(self)
 
     @property
-    def degree(self) -> int | None:  # type: ignore[override]
-        """2, or None for a fixed grid."""
+    def needs(self) -> Needs:
+        """The rows: their leverages are not in the spectrum."""
+        return "rows"
+
+    @property
+    def degree(self) -> int | None:
+        """2; None for a given grid, which does not depend on H."""
         return None if self.grid is not None else 2
 
     def _choose(self, evidence: Evidence) -> Choice:
@@ -50,42 +60,54 @@ class LOO(FlooredRule):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class KFold(FlooredRule):
     """k-fold cross-validation: minimise the squared error on rows held out of the fit.
 
-    Exact: the factors of the other folds are merged, and the held-out error is read off the held-out factor, which
-    equals refitting the output weights on every fold; the hidden layer and the input range are those of all rows.
-    Reference: Stone, JRSS B 36 (1974). `scoring="error"` counts misclassified rows instead, which reads the rows
-    once more and is for classifiers only. `grid` takes the γ to try, or the name of one of the literature's grids.
+    It is exact: the factors of the other folds are merged, and the error follows from the held-out factor. This equals
+    refitting the output weights without each fold; the hidden layer and the input range are those of all rows.
+    Reference: Stone, JRSS B 36 (1974).
+
+    Parameters
+    ----------
+    n_folds : int, default=3
+        Number of folds.
+    seed : int, default=0
+        Seed of the division of the rows into folds.
+    scoring : {"squared", "error"}, default="squared"
+        "error" counts misclassified rows instead; it is for classifiers only, and reads the rows once more.
+    grid : str, sequence of float or None, default=None
+        The γ to try, or a name in `rules.GRIDS`. None searches a log grid and refines its optimum.
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     n_folds: int = 3
     seed: int = 0
     scoring: Literal["squared", "error"] = "squared"
     grid: str | Sequence[float] | None = None
-    name: ClassVar[str] = "kfold"
+    name = "kfold"
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
-        _settle_grid(self)
+        _store_grid(self)
         FoldPlan(self.n_folds, self.seed)
         if self.scoring not in ("squared", "error"):
             raise ValueError(f"scoring={self.scoring!r} must be 'squared' or 'error'.")
 
     @property
-    def needs(self) -> Literal["spectrum", "folds", "rows"]:  # type: ignore[override]
-        """The folds' factors, and the rows too if rows are to be counted."""
+    def needs(self) -> Needs:
+        """The folds' factors, and the rows too if misclassified rows are counted."""
         return "rows" if self.scoring == "error" else "folds"
 
     @property
-    def degree(self) -> int | None:  # type: ignore[override]
-        """2, or None for a fixed grid."""
+    def degree(self) -> int | None:
+        """2; None for a given grid, which does not depend on H."""
         return None if self.grid is not None else 2
 
     @property
-    def folds(self) -> FoldPlan:  # type: ignore[override]
-        """How the rows are divided."""
+    def folds(self) -> FoldPlan:
+        """The division of the rows by `n_folds` and `seed`."""
         return FoldPlan(self.n_folds, self.seed)
 
     def _choose(self, evidence: Evidence) -> Choice:
@@ -97,38 +119,51 @@ class KFold(FlooredRule):
         assert rows is not None
         if not rows.labels:
             raise NotApplicable("scoring='error' counts misclassified rows, and this is a regression: use 'squared'.")
-        # A count is a staircase: there is nothing to refine between grid points.
         return minimise(
             self,
             evidence.spectrum,
             lambda gamma: misclassified(folds, rows, gamma),
             grid=grid,
-            refine=lambda curve, best, _: float(curve.gammas[best]),
+            # A count is a step function: nothing can be refined between grid points.
+            refine=lambda curve, _: float(curve.gammas[curve.best]),
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OCRePCV(FlooredRule):
     """OCReP among the γ that cross-validation cannot tell from its best: the least μ(H^reg) within one standard error.
 
-    For each γ the exact k-fold error minus that of the best γ is averaged over the folds; γ stays if that mean is
-    within its standard error (the differences are paired, so what all γ find hard in a fold does not count).
-    New here. OCReP alone regularizes too much where H is well conditioned, cross-validation alone now and then
-    too little; this keeps the conditioning wherever the data do not object.
+    For each γ the exact k-fold error minus that of the best γ is averaged over the folds. γ is admissible if that mean
+    is within its standard error; the differences are paired, so a fold that is hard for every γ does not count.
+    OCReP alone regularizes too much where H is well conditioned, and cross-validation alone sometimes too little; this
+    rule keeps the best conditioning that the data allow. It is new in this library.
+
+    Parameters
+    ----------
+    n_folds : int, default=3
+        Number of folds.
+    seed : int, default=0
+        Seed of the division of the rows into folds.
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     n_folds: int = 3
     seed: int = 0
-    name: ClassVar[str] = "ocrep_cv"
-    needs: ClassVar[Literal["spectrum", "folds", "rows"]] = "folds"
+    name = "ocrep_cv"
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
         FoldPlan(self.n_folds, self.seed)
 
     @property
-    def folds(self) -> FoldPlan:  # type: ignore[override]
-        """How the rows are divided."""
+    def needs(self) -> Needs:
+        """The folds' factors."""
+        return "folds"
+
+    @property
+    def folds(self) -> FoldPlan:
+        """The division of the rows by `n_folds` and `seed`."""
         return FoldPlan(self.n_folds, self.seed)
 
     def _choose(self, evidence: Evidence) -> Choice:
@@ -138,10 +173,10 @@ class OCRePCV(FlooredRule):
         if best.curve is None:
             return best
         low, high = searched_range(self, spectrum)
-        own = min(max(spectrum.largest * spectrum.smallest, low), high)
+        ocrep = min(max(spectrum.largest * spectrum.smallest, low), high)
         grid = [float(g) for g in best.curve.gammas]
-        gamma = self._best_conditioned(evidence, best.gamma, [own, *grid])
-        # The boundary of what is admissible lies between grid points: look once more around the answer.
+        gamma = self._best_conditioned(evidence, best.gamma, [ocrep, *grid])
+        # The limit of what is admissible lies between grid points: search once more around the result.
         ratio = grid[1] / grid[0]
         finer = [min(max(gamma * ratio ** (k / 16), low), high) for k in range(-16, 17)]
         gamma = self._best_conditioned(evidence, best.gamma, [gamma, *finer])
@@ -150,7 +185,7 @@ class OCRePCV(FlooredRule):
         return Choice(self.name, gamma, floored, best.curve, edge)
 
     def _best_conditioned(self, evidence: Evidence, best: float, candidates: list[float]) -> float:
-        """The candidate with the least μ(H^reg) among those the folds cannot tell from the best."""
+        """The candidate with the least μ(H^reg) among those that the folds cannot tell from the best γ."""
         spectrum, folds = evidence.spectrum, evidence.folds
         assert folds is not None
         xp, device = array_namespace(spectrum.sigma), device_of(spectrum.sigma)
@@ -165,8 +200,8 @@ class OCRePCV(FlooredRule):
         return float(gammas[int(xp.argmin(conditions))])
 
 
-def _settle_grid(rule: LOO | KFold) -> None:
-    """Check the grid, and keep the user's own as a tuple: it may be an array or an iterator."""
+def _store_grid(rule: LOO | KFold) -> None:
+    """Check the grid, and store the user's own as a tuple: it may be an array or an iterator."""
     if rule.grid is not None and not isinstance(rule.grid, str):
         own: Any = rule.grid
         own = [own] if np.isscalar(own) else list(own)
@@ -188,21 +223,27 @@ def mean_squared_error(folds: FoldFactors, gamma: Array) -> Array:
 
 
 def misclassified(folds: FoldFactors, rows: Rows, gamma: Array) -> Array:
-    """The weighted share of rows that a fit without their fold puts into the wrong class, in one pass."""
+    """The weighted share of rows that a fit without their fold puts into the wrong class; the rows are read once."""
+    wrong, total = misclassified_by_fold(folds, rows, gamma)
+    return array_namespace(gamma).sum(wrong, axis=0) / total
+
+
+def misclassified_by_fold(folds: FoldFactors, rows: Rows, gamma: Array) -> tuple[Array, float]:
+    """The weight of the misclassified rows of each held-out fold, folds × γ, and the weight of all rows."""
     xp = array_namespace(gamma)
     solutions = [(s.weights(gamma), s.intercept(gamma)) for s in folds.spectra]
-    wrong, total, start = 0.0 * gamma, 0.0, 0
+    wrong, total, start = [0.0 * gamma for _ in solutions], 0.0, 0
     for H, T, weight in rows.blocks():
         fold = folds.plan.of_rows(start, H.shape[0])
         start += H.shape[0]
         total += float(H.shape[0] if weight is None else xp.sum(weight))
-        for v, (W, b) in zip(folds.filled, solutions, strict=True):
+        for k, (v, (W, b)) in enumerate(zip(folds.filled, solutions, strict=True)):
             mine = (fold == v).nonzero()[0]
             h, t = as_float64(take_rows(H, mine)), as_float64(take_rows(T, mine))
             w = None if weight is None else take_rows(weight, mine)
             chunks = slices_of(gamma.shape[0], t.shape[0] * t.shape[1])
-            wrong = wrong + xp.concat([_wrong(h, t, w, W[part, ...], b[part, ...]) for part in chunks])
-    return wrong / total
+            wrong[k] = wrong[k] + xp.concat([_wrong(h, t, w, W[part, ...], b[part, ...]) for part in chunks])
+    return xp.stack(wrong), total
 
 
 def _wrong(H: Array, T: Array, weight: Array | None, W: Array, b: Array) -> Array:

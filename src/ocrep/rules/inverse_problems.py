@@ -5,29 +5,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
-
-from scipy.optimize import brentq
 
 from ocrep._linalg.arrays import Array, array_namespace
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
 from ocrep.rules.criteria import CriterionRule
-from ocrep.rules.search import minimise, searched_range
+from ocrep.rules.search import minimise, root, searched_range
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LCurve(CriterionRule):
     """L-curve: maximise the curvature of (log ‖HW − T‖, log ‖W‖) as γ moves.
 
-    Reference: Hansen, O'Leary, SIAM J. Sci. Comput. 14 (1993). It assumes that the curve has a corner, which
-    well-conditioned problems lack; then the optimum sits at an edge. Derivatives are analytic.
+    It assumes that the curve has a corner. Well-conditioned problems lack one; then the optimum lies at an edge.
+    Derivatives are analytic. Reference: Hansen, O'Leary, SIAM J. Sci. Comput. 14 (1993).
+
+    Parameters
+    ----------
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
-    name: ClassVar[str] = "lcurve"
+    name = "lcurve"
 
     def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
-        """Minus the curvature with respect to t = log γ."""
+        """Minus the curvature with respect to t = log γ, at each γ of an array."""
         xp = array_namespace(spectrum.sigma)
         z2 = xp.sum(spectrum.UtT**2, axis=1)
         if not float(xp.sum(z2)) > 0.0:
@@ -46,15 +48,20 @@ class LCurve(CriterionRule):
         return -(x_1 * y_2 - x_2 * y_1) / (x_1**2 + y_1**2) ** 1.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class QuasiOptimality(FlooredRule):
     """Quasi-optimality: minimise ‖γ dW/dγ‖ between σ_p² and σ₁².
 
-    Reference: Tikhonov, Glasko (1965); Hansen (1998). It assumes nothing about the noise. Outside that range the
-    quantity falls to zero whatever the data.
+    It assumes nothing about the noise. Outside that range the norm falls to zero whatever the data.
+    References: Tikhonov, Glasko (1965); Hansen (1998).
+
+    Parameters
+    ----------
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
-    name: ClassVar[str] = "quasi_optimality"
+    name = "quasi_optimality"
 
     def _choose(self, evidence: Evidence) -> Choice:
         spectrum = evidence.spectrum
@@ -71,15 +78,22 @@ class QuasiOptimality(FlooredRule):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Discrepancy(FlooredRule):
     """Discrepancy principle: the γ at which ‖HW − T‖² = n·Q·noise², the residual that the noise alone would leave.
 
-    Reference: Morozov (1966). `noise` is the standard deviation of the noise in T, which must be known.
+    It assumes that the noise is known. Reference: Morozov (1966).
+
+    Parameters
+    ----------
+    noise : float or None, default=None
+        Standard deviation of the noise in T. The rule cannot be used without it.
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     noise: float | None = None
-    name: ClassVar[str] = "discrepancy"
+    name = "discrepancy"
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
@@ -90,20 +104,11 @@ class Discrepancy(FlooredRule):
         spectrum = evidence.spectrum
         if self.noise is None:
             raise NotApplicable(
-                "The rule 'discrepancy' must know the noise: use rules.Discrepancy(noise=...) with its standard "
-                "deviation, or 'gcv' or 'lcurve' if it is not known."
+                "The rule 'discrepancy' needs the standard deviation of the noise: use rules.Discrepancy(noise=...), "
+                "or 'gcv' or 'lcurve' if it is not known."
             )
         if not spectrum.rank:
             return Choice(self.name, 0.0)
         goal = spectrum.n * spectrum.UtT.shape[1] * self.noise**2
-        low, high = searched_range(self, spectrum)
-        floored = self.least_gamma(spectrum) > 0.0
-
-        def excess(log_gamma: float) -> float:
-            return float(spectrum.rss(math.exp(log_gamma))) - goal
-
-        if excess(math.log(low)) >= 0.0:
-            return Choice(self.name, low, floored, edge="low")
-        if excess(math.log(high)) <= 0.0:
-            return Choice(self.name, high, edge="high")
-        return Choice(self.name, math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-12)))
+        gamma, edge = root(lambda gamma: float(spectrum.rss(gamma)) - goal, *searched_range(self, spectrum))
+        return Choice(self.name, gamma, edge == "low" and self.least_gamma(spectrum) > 0.0, edge=edge)

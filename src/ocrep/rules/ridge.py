@@ -1,69 +1,116 @@
-"""Rules of the ridge-regression literature: closed formulas in the canonical coordinates α̂ = UᵀT/σ.
+"""Rules of the ridge-regression literature: closed formulas in the canonical coordinates α̂ = UᵀT/σ, in one table.
 
 They are written for one target, with s² the noise variance, λ = σ², and p the rank. The originals assume columns
-of unit length; where that matters the formula here is the one that agrees with them there and scales with H.
+of unit length; where that matters the formula here agrees with them for such columns and scales with H.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Self
 
-from scipy.optimize import brentq
-
+from ocrep._choices import pick
 from ocrep._linalg.arrays import Array, array_namespace
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
-from ocrep.rules.search import searched_range
-from ocrep.rules.variance import noise_variance
+from ocrep.rules.criteria import noise_variance
+from ocrep.rules.search import root, searched_range
 
 MANY_TARGETS = "'ocrep', 'gcv', 'loo', 'kfold', 'ocrep_cv', 'evidence' or 'lcurve'"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Canonical:
-    """The problem as the formulas see it."""
+class _Problem:
+    """A problem with one target, in the symbols of the formulas."""
 
     spectrum: Spectrum
     s2: float
-    alpha2: Array
-    """α̂_j²."""
+    range: tuple[float, float]
+    """Where a formula without a closed form searches for γ."""
 
     @property
     def n(self) -> int:
-        """Observations."""
         return self.spectrum.n
 
     @property
     def p(self) -> int:
-        """Rank."""
         return self.spectrum.rank
 
     @property
     def lambda_max(self) -> float:
-        """σ₁²."""
         return self.spectrum.largest**2
+
+    @property
+    def alpha2(self) -> Array:
+        return (self.spectrum.UtT[:, 0] / self.spectrum.sigma) ** 2
+
+    @property
+    def size(self) -> float:
+        """Σα̂² = ‖β̂‖²."""
+        return _total(self.alpha2)
 
     @property
     def ratios(self) -> Array:
         """s²/α̂_j²."""
-        if not float(array_namespace(self.alpha2).min(self.alpha2)) > 0.0:
-            raise ZeroDivisionError
-        return self.s2 / self.alpha2
+        return self.s2 / _positive(self.alpha2)
+
+    def size_at(self, gamma: float) -> float:
+        """‖W(γ)‖²."""
+        return float(self.spectrum.norm(gamma)) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """One row of the table."""
+
+    text: str
+    """The formula as it is printed."""
+    source: str
+    gamma: Callable[[_Problem], float]
+    """The formula as it is computed; where it is not defined, it is infinite or divides by zero."""
+    degree: int = 2
+    """γ goes with c to this power when H is scaled by c."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RidgeFormula(FlooredRule):
+    """A formula of the ridge-regression literature, for one target.
+
+    Parameters
+    ----------
+    name : str
+        Which formula, such as "hoerl_kennard" or "kibria"; `ocrep.rules.ridge.FORMULAS` lists them.
+    ddof : int, default=1
+        The noise variance is estimated as s² = rss/(n − p − `ddof`); 1 is the OCReP paper's choice.
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
+    """
+
+    name: str
+    ddof: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        FlooredRule.__post_init__(self)
+        pick("ridge formula", self.name, FORMULAS)
 
     @property
-    def size(self) -> float:
-        """Σ α̂² = ‖β̂‖²."""
-        return float(array_namespace(self.alpha2).sum(self.alpha2))
+    def degree(self) -> int:
+        """As the table says: formulas for columns of unit length may have another degree than 2."""
+        return FORMULAS[self.name].degree
 
+    @property
+    def description(self) -> str:
+        """The formula, its source and a note from the table."""
+        formula = FORMULAS[self.name]
+        return f"γ = {formula.text}.\n\n" + f"{formula.note} Reference: {formula.source}.".lstrip()
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RidgeRule(FlooredRule):
-    """A formula of the literature; `besides` sets the variance estimate rss/(n − p − besides), 1 as in the paper."""
-
-    besides: int = 1
+    @classmethod
+    def named(cls) -> tuple[Self, ...]:
+        """One rule for each formula."""
+        return tuple(cls(name) for name in FORMULAS)
 
     def _choose(self, evidence: Evidence) -> Choice:
         spectrum = evidence.spectrum
@@ -74,10 +121,9 @@ class RidgeRule(FlooredRule):
             )
         if not spectrum.rank:
             return Choice(self.name, 0.0)
-        s2 = noise_variance(spectrum, besides=self.besides)
-        alpha2 = (spectrum.UtT[:, 0] / spectrum.sigma) ** 2
+        problem = _Problem(spectrum, noise_variance(spectrum, ddof=self.ddof), searched_range(self, spectrum))
         try:
-            gamma = self.formula(Canonical(spectrum, s2, alpha2))
+            gamma = FORMULAS[self.name].gamma(problem)
         except (ZeroDivisionError, OverflowError):
             gamma = math.inf
         if not math.isfinite(gamma):
@@ -85,215 +131,158 @@ class RidgeRule(FlooredRule):
                 f"The formula of {self.name!r} divides by zero here: a weight or the noise variance is exactly 0. "
                 f"Use {MANY_TARGETS}."
             )
-        return self.answer(gamma, spectrum)
-
-    @abstractmethod
-    def formula(self, c: Canonical) -> float:
-        """γ before the floor; infinite or a division by zero where it is not defined."""
+        return self.at_least_floor(gamma, spectrum)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoerlKennard(RidgeRule):
-    """γ = s²/max α̂² (paper, eq. 31). Reference: Hoerl, Kennard, Technometrics 12 (1970)."""
-
-    name: ClassVar[str] = "hoerl_kennard"
-
-    def formula(self, c: Canonical) -> float:
-        """s²/max α̂²."""
-        return c.s2 / largest(c.alpha2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoerlKennardBaldwin(RidgeRule):
-    """γ = p·s²/Σα̂². Reference: Hoerl, Kennard, Baldwin, Communications in Statistics 4 (1975)."""
-
-    name: ClassVar[str] = "hoerl_kennard_baldwin"
-
-    def formula(self, c: Canonical) -> float:
-        """p·s²/Σα̂²."""
-        return c.p * c.s2 / c.size
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoerlKennardIterative(RidgeRule):
-    """γ ← p·s²/‖W(γ)‖² from the Hoerl–Kennard–Baldwin γ on, until it moves by less than 20·T^−1.3 of itself.
-
-    T = tr((HᵀH)⁻¹)·tr(HᵀH)/p², which is their tr((XᵀX)⁻¹)/p for columns of unit length. Where weights shrink for
-    ever the sequence diverges; it is stopped at the end of the searched range.
-    Reference: Hoerl, Kennard, Communications in Statistics A 5 (1976).
-    """
-
-    name: ClassVar[str] = "hoerl_kennard_iterative"
-
-    def formula(self, c: Canonical) -> float:
-        """The fixed point."""
-        xp, sigma = array_namespace(c.spectrum.sigma), c.spectrum.sigma
-        spread = float(xp.sum(sigma**-2.0)) * float(xp.sum(sigma**2)) / c.p**2
-        highest = searched_range(self, c.spectrum)[1]
-        gamma = min(c.p * c.s2 / c.size, highest)
-        for _ in range(1000):
-            following = min(c.p * c.s2 / float(c.spectrum.norm(gamma)) ** 2, highest)
-            if following - gamma <= 20.0 * spread**-1.3 * gamma:
-                return following
-            gamma = following
-        return gamma
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thisted(RidgeRule):
-    """γ = max(p − 2, 0)·s²/Σα̂². Reference: Thisted (1976), Stanford University."""
-
-    name: ClassVar[str] = "thisted"
-
-    def formula(self, c: Canonical) -> float:
-        """(p − 2)·s²/Σα̂²."""
-        return max(c.p - 2, 0) * c.s2 / c.size
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LawlessWang(RidgeRule):
-    """γ = p·s²/Σλα̂². Reference: Lawless, Wang, Communications in Statistics A 5 (1976).
-
-    Σλα̂² = ‖UUᵀT‖² does not change when H is scaled, and so γ does not: it assumes columns of unit length.
-    """
-
-    name: ClassVar[str] = "lawless_wang"
-    degree: ClassVar[int | None] = 0
-
-    def formula(self, c: Canonical) -> float:
-        """p·s²/Σλα̂²."""
-        return c.p * c.s2 / float(array_namespace(c.alpha2).sum(c.spectrum.UtT**2))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DwivediSrivastava(RidgeRule):
-    """γ = s²/Σα̂². Reference: Dwivedi, Srivastava (1978)."""
-
-    name: ClassVar[str] = "dwivedi_srivastava"
-
-    def formula(self, c: Canonical) -> float:
-        """s²/Σα̂²."""
-        return c.s2 / c.size
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McDonaldGalarneau(RidgeRule):
-    """γ with ‖W(γ)‖² = ‖β̂‖² − s²·Σ1/λ, an unbiased estimate of the true ‖β‖²; 0 where that is not positive.
-
-    Reference: McDonald, Galarneau, Journal of the American Statistical Association 70 (1975).
-    """
-
-    name: ClassVar[str] = "mcdonald_galarneau"
-
-    def formula(self, c: Canonical) -> float:
-        """The root, by bisection in log γ."""
-        xp = array_namespace(c.alpha2)
-        goal = c.size - c.s2 * float(xp.sum(c.spectrum.sigma**-2.0))
-        if goal <= 0.0:
-            return 0.0
-        low, high = searched_range(self, c.spectrum)
-
-        def excess(log_gamma: float) -> float:
-            return float(c.spectrum.norm(math.exp(log_gamma))) ** 2 - goal
-
-        if excess(math.log(low)) <= 0.0:
-            return 0.0
-        if excess(math.log(high)) >= 0.0:
-            return high
-        return math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-12))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kibria(RidgeRule):
-    """γ = mean(s²/α̂²), the arithmetic mean (paper, eq. 30). Reference: Kibria, Comm. Statist. Simul. 32 (2003)."""
-
-    name: ClassVar[str] = "kibria"
-
-    def formula(self, c: Canonical) -> float:
-        """mean(s²/α̂²)."""
-        return mean(c.ratios)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KibriaGM(RidgeRule):
-    """γ = s²/GM(α̂²), by the geometric mean. Reference: Kibria, Comm. Statist. Simul. 32 (2003)."""
-
-    name: ClassVar[str] = "kibria_gm"
-
-    def formula(self, c: Canonical) -> float:
-        """GM(s²/α̂²), the same."""
-        return geometric_mean(c.ratios)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KibriaMedian(RidgeRule):
-    """γ = median(s²/α̂²). Reference: Kibria, Comm. Statist. Simul. 32 (2003)."""
-
-    name: ClassVar[str] = "kibria_median"
-
-    def formula(self, c: Canonical) -> float:
-        """median(s²/α̂²)."""
-        return median(c.ratios)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KhalafShukur(RidgeRule):
-    """γ = λ₁s²/((n − p)s² + λ₁·max α̂²). Reference: Khalaf, Shukur, Comm. Statist. Theory 34 (2005)."""
-
-    name: ClassVar[str] = "khalaf_shukur"
-
-    def formula(self, c: Canonical) -> float:
-        """λ₁s²/((n − p)s² + λ₁·max α̂²)."""
-        return c.lambda_max * c.s2 / ((c.n - c.p) * c.s2 + c.lambda_max * largest(c.alpha2))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DorugadeKashid(RidgeRule):
-    """γ = max(0, p·s²/Σα̂² − 1/(n·max_j ((HᵀH)⁻¹)_jj)). Reference: Dorugade, Kashid, Appl. Math. Sci. 4 (2010).
-
-    For columns of unit length ((HᵀH)⁻¹)_jj are the variance inflation factors of the original.
-    """
-
-    name: ClassVar[str] = "dorugade_kashid"
-
-    def formula(self, c: Canonical) -> float:
-        """max(0, p·s²/Σα̂² − 1/(n·VIF))."""
-        inflation = largest(array_namespace(c.alpha2).sum((c.spectrum.Vt / c.spectrum.sigma[:, None]) ** 2, axis=0))
-        return max(0.0, c.p * c.s2 / c.size - 1.0 / (c.n * inflation))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dorugade(RidgeRule):
-    """γ = (2p/λ₁)·Σ s²/α̂². Reference: Dorugade, J. Assoc. Arab Univ. Basic Appl. Sci. 15 (2014).
-
-    It does not change when H is scaled: it assumes columns of unit length.
-    """
-
-    name: ClassVar[str] = "dorugade"
-    degree: ClassVar[int | None] = 0
-
-    def formula(self, c: Canonical) -> float:
-        """(2p/λ₁)·Σ s²/α̂²."""
-        return 2.0 * c.p**2 / c.lambda_max * mean(c.ratios)
-
-
-def largest(values: Array) -> float:
-    """max."""
+def _largest(values: Array) -> float:
     return float(array_namespace(values).max(values))
 
 
-def mean(values: Array) -> float:
-    """The arithmetic mean."""
+def _total(values: Array) -> float:
+    return float(array_namespace(values).sum(values))
+
+
+def _mean(values: Array) -> float:
     return float(array_namespace(values).mean(values))
 
 
-def median(values: Array) -> float:
-    """The median (the array API has none)."""
+def _median(values: Array) -> float:
+    # The array API standard lacks a median.
     ordered, n = array_namespace(values).sort(values), values.shape[0]
     return 0.5 * (float(ordered[(n - 1) // 2]) + float(ordered[n // 2]))
 
 
-def geometric_mean(values: Array) -> float:
-    """GM, 0 as soon as one value is 0."""
+def _geometric_mean(values: Array) -> float:
     xp = array_namespace(values)
     return math.exp(float(xp.mean(xp.log(values)))) if float(xp.min(values)) > 0.0 else 0.0
+
+
+def _positive(values: Array) -> Array:
+    """The values, if all can be divided by."""
+    if not float(array_namespace(values).min(values)) > 0.0:
+        raise ZeroDivisionError
+    return values
+
+
+def _iterated(c: _Problem) -> float:
+    spread = _total(c.spectrum.sigma**-2.0) * _total(c.spectrum.sigma**2) / c.p**2
+    highest = c.range[1]
+    gamma = min(c.p * c.s2 / c.size, highest)
+    for _ in range(1000):
+        following = min(c.p * c.s2 / c.size_at(gamma), highest)
+        if following - gamma <= 20.0 * spread**-1.3 * gamma:
+            return following
+        gamma = following
+    return gamma
+
+
+def _matching_length(c: _Problem) -> float:
+    goal = c.size - c.s2 * _total(c.spectrum.sigma**-2.0)
+    if goal <= 0.0:
+        return 0.0
+    gamma, edge = root(lambda gamma: goal - c.size_at(gamma), *c.range)
+    return 0.0 if edge == "low" else gamma
+
+
+def _largest_inflation(c: _Problem) -> float:
+    """max_j ((HᵀH)⁻¹)_jj."""
+    return _largest(array_namespace(c.alpha2).sum((c.spectrum.Vt / c.spectrum.sigma[:, None]) ** 2, axis=0))
+
+
+def _m(c: _Problem) -> Array:
+    return array_namespace(c.alpha2).sqrt(c.ratios)
+
+
+def _q(c: _Problem) -> Array:
+    below = _positive((c.n - c.p) * c.s2 + c.lambda_max * c.alpha2)
+    return array_namespace(below).sqrt(c.lambda_max * c.s2 / below)
+
+
+_UNIT_LENGTH = "It assumes columns of unit length."
+_KIBRIA = "Kibria, Comm. Statist. Simul. 32 (2003)"
+_STATISTICS = {"max": _largest, "GM": _geometric_mean, "median": _median}
+_QUANTITIES = {
+    "m": (_m, "m_j = √(s²/α̂_j²)", "Muniz, Kibria, Comm. Statist. Simul. 38 (2009)"),
+    "q": (_q, "q_j = √(λ₁s²/((n − p)s² + λ₁α̂_j²))", "Muniz, Kibria, Månsson, Shukur, SORT 36 (2012)"),
+}
+
+
+def _muniz(statistic: str, of: str, number: str) -> Formula:
+    """A row of the Muniz family: a statistic of m or q, or of their inverses."""
+    values, meaning, source = _QUANTITIES[of[-1]]
+    inverse = of.startswith("1/")
+
+    def gamma(c: _Problem) -> float:
+        return _STATISTICS[statistic](1.0 / _positive(values(c)) if inverse else values(c))
+
+    text = f"{statistic}({of}), with {meaning}"
+    return Formula(text, f"{source}, their {number}", gamma, degree=-1 if inverse else 1, note=_UNIT_LENGTH)
+
+
+FORMULAS: dict[str, Formula] = {
+    "hoerl_kennard": Formula(
+        "s²/max α̂² (paper, eq. 31)", "Hoerl, Kennard, Technometrics 12 (1970)", lambda c: c.s2 / _largest(c.alpha2)
+    ),
+    "hoerl_kennard_baldwin": Formula(
+        "p·s²/Σα̂²",
+        "Hoerl, Kennard, Baldwin, Communications in Statistics 4 (1975)",
+        lambda c: c.p * c.s2 / c.size,
+    ),
+    "hoerl_kennard_iterative": Formula(
+        "p·s²/‖W(γ)‖², iterated from the Hoerl–Kennard–Baldwin γ until it changes by at most 20·t^−1.3 of itself",
+        "Hoerl, Kennard, Communications in Statistics A 5 (1976)",
+        _iterated,
+        note="t = tr((HᵀH)⁻¹)·tr(HᵀH)/p², which is their tr((XᵀX)⁻¹)/p for columns of unit length. The sequence may "
+        "diverge; it stops at the end of the searched range.",
+    ),
+    "thisted": Formula(
+        "max(p − 2, 0)·s²/Σα̂²",
+        "Thisted (1976), Stanford University",
+        lambda c: max(c.p - 2, 0) * c.s2 / c.size,
+    ),
+    "lawless_wang": Formula(
+        "p·s²/Σλα̂²",
+        "Lawless, Wang, Communications in Statistics A 5 (1976)",
+        lambda c: c.p * c.s2 / _total(c.spectrum.UtT**2),
+        degree=0,
+        note=f"Σλα̂² = ‖UUᵀT‖² does not change when H is scaled, and neither does γ. {_UNIT_LENGTH}",
+    ),
+    "dwivedi_srivastava": Formula("s²/Σα̂²", "Dwivedi, Srivastava (1978)", lambda c: c.s2 / c.size),
+    "mcdonald_galarneau": Formula(
+        "the root of ‖W(γ)‖² = ‖β̂‖² − s²·Σ1/λ, or 0 where the right side is not positive",
+        "McDonald, Galarneau, Journal of the American Statistical Association 70 (1975)",
+        _matching_length,
+        note="The right side is an unbiased estimate of the true ‖β‖².",
+    ),
+    "kibria": Formula("mean(s²/α̂²), the arithmetic mean (paper, eq. 30)", _KIBRIA, lambda c: _mean(c.ratios)),
+    "kibria_gm": Formula("GM(s²/α̂²), the geometric mean", _KIBRIA, lambda c: _geometric_mean(c.ratios)),
+    "kibria_median": Formula("median(s²/α̂²)", _KIBRIA, lambda c: _median(c.ratios)),
+    "khalaf_shukur": Formula(
+        "λ₁s²/((n − p)s² + λ₁·max α̂²)",
+        "Khalaf, Shukur, Comm. Statist. Theory 34 (2005)",
+        lambda c: c.lambda_max * c.s2 / ((c.n - c.p) * c.s2 + c.lambda_max * _largest(c.alpha2)),
+    ),
+    "dorugade_kashid": Formula(
+        "max(0, p·s²/Σα̂² − 1/(n·max_j ((HᵀH)⁻¹)_jj))",
+        "Dorugade, Kashid, Appl. Math. Sci. 4 (2010)",
+        lambda c: max(0.0, c.p * c.s2 / c.size - 1.0 / (c.n * _largest_inflation(c))),
+        note="For columns of unit length ((HᵀH)⁻¹)_jj are the variance inflation factors of the original.",
+    ),
+    "dorugade": Formula(
+        "(2p/λ₁)·Σ s²/α̂²",
+        "Dorugade, J. Assoc. Arab Univ. Basic Appl. Sci. 15 (2014)",
+        lambda c: 2.0 * c.p**2 / c.lambda_max * _mean(c.ratios),
+        degree=0,
+        note=f"γ does not change when H is scaled. {_UNIT_LENGTH}",
+    ),
+    "muniz_kibria_max_inverse": _muniz("max", "1/m", "K2"),
+    "muniz_kibria_max": _muniz("max", "m", "K3"),
+    "muniz_kibria_gm_inverse": _muniz("GM", "1/m", "K4"),
+    "muniz_kibria_gm": _muniz("GM", "m", "K5"),
+    "muniz_kibria_median_inverse": _muniz("median", "1/m", "K6"),
+    "muniz_shukur_max_inverse": _muniz("max", "1/q", "K8"),
+    "muniz_shukur_max": _muniz("max", "q", "K9"),
+    "muniz_shukur_gm_inverse": _muniz("GM", "1/q", "K10"),
+    "muniz_shukur_gm": _muniz("GM", "q", "K11"),
+    "muniz_shukur_median_inverse": _muniz("median", "1/q", "K12"),
+}

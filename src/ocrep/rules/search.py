@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
 from ocrep._choices import pick
 from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
@@ -14,19 +15,22 @@ from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Curve, Edge, FlooredRule
 
 POINTS_PER_DECADE = 8
-# Beyond 1000·σ₁² every weight is within 0.1 % of nothing: no criterion has more to say there.
+# Beyond 1000·σ₁² every weight is below 0.1 % of its unregularized value, and no criterion changes.
 HIGHEST = 1e3
 
-# The fixed grids of the literature, which do not follow the scale of H.
+# The fixed grids of the literature, which do not depend on the scale of H.
 GRIDS: dict[str, tuple[float, ...]] = {
     "ocrep_paper": tuple(10.0**e for e in range(-25, 26)),
     "elm": tuple(2.0**e for e in range(-24, 26)),
     "relm": tuple(2.0**e for e in range(-50, 51)),
 }
 
+Criterion: TypeAlias = Callable[[Array], Array]
+Refinement: TypeAlias = Callable[[Curve, Criterion], float]
+
 
 def check_grid(grid: str | Sequence[float] | None, name: str = "grid") -> tuple[float, ...] | None:
-    """Give a named grid or the user's own as increasing numbers; `name` is the parameter it came by."""
+    """Return a named grid, or the user's own, as increasing numbers; `name` is the parameter in error messages."""
     if grid is None:
         return None
     if isinstance(grid, str):
@@ -43,8 +47,8 @@ def check_grid(grid: str | Sequence[float] | None, name: str = "grid") -> tuple[
 def searched_range(rule: FlooredRule, spectrum: Spectrum) -> tuple[float, float]:
     """From the rule's floor to 1000·σ₁².
 
-    Without a floor it begins at (M·ε·σ₁)²: no σ in the spectrum is smaller than M·ε·σ₁, so below that γ
-    changes nothing.
+    Without a floor it begins at (M·ε·σ₁)²: no σ in the spectrum is smaller than M·ε·σ₁, so a smaller γ changes
+    nothing.
     """
     unit = spectrum.largest**2
     low = max(rule.least_gamma(spectrum), (spectrum.Vt.shape[1] * EPS) ** 2 * unit)
@@ -54,38 +58,53 @@ def searched_range(rule: FlooredRule, spectrum: Spectrum) -> tuple[float, float]
 def minimise(
     rule: FlooredRule,
     spectrum: Spectrum,
-    criterion: Callable[[Array], Array],
+    criterion: Criterion,
     *,
     grid: Sequence[float] | None = None,
     between: tuple[float, float] | None = None,
-    refine: Callable[[Curve, int, Callable[[Array], Array]], float] | None = None,
+    refine: Refinement | None = None,
 ) -> Choice:
     """Minimise `criterion` over γ; deterministic.
 
-    A given `grid` is taken as it is, with the rule's floor under its answer; otherwise a log grid is searched
-    and the optimum refined between its neighbours.
+    A given `grid` is searched as it is, and the floor applies to the result. Otherwise a log grid is searched, and
+    the optimum is refined between its neighbours.
     """
     if not spectrum.rank:
         return Choice(rule.name, 0.0)  # H is zero: so are the weights, whatever γ
     low, high = between or searched_range(rule, spectrum)
     gammas = list(grid) if grid is not None else _log_grid(low, high)
     array = _array(spectrum, gammas)
-    values = criterion(array)
-    xp = array_namespace(array)
-    best = int(xp.argmin(xp.where(xp.isnan(values), xp.inf, values)))
-    curve = Curve(array, values)
+    curve = Curve(array, criterion(array))
+    best = curve.best
     edge: Edge | None = "low" if best == 0 else "high" if best == len(gammas) - 1 else None
     gamma = gammas[best]
     if grid is None and edge is None:
-        gamma = (refine or refine_between)(curve, best, criterion)
+        gamma = (refine or refine_by_brent)(curve, criterion)
     least = rule.least_gamma(spectrum)
     floored = gamma < least or (grid is None and edge == "low" and gamma == least)
     return Choice(rule.name, max(gamma, least), floored, curve, edge)
 
 
-def refine_between(curve: Curve, best: int, criterion: Callable[[Array], Array]) -> float:
+def root(increasing: Callable[[float], float], low: float, high: float) -> tuple[float, Edge | None]:
+    """The γ at which an increasing function is zero, by Brent's method in log γ.
+
+    If its zero lies outside the range, the nearer end is returned, and which one it is.
+    """
+
+    def at(log_gamma: float) -> float:
+        return increasing(math.exp(log_gamma))
+
+    ends = math.log(low), math.log(high)
+    if at(ends[0]) >= 0.0:
+        return low, "low"
+    if at(ends[1]) <= 0.0:
+        return high, "high"
+    return math.exp(brentq(at, *ends, xtol=1e-12)), None
+
+
+def refine_by_brent(curve: Curve, criterion: Criterion) -> float:
     """The minimum between the neighbours of the best grid point, by Brent's bounded method in log γ."""
-    xp, device = array_namespace(curve.gammas), device_of(curve.gammas)
+    xp, device, best = array_namespace(curve.gammas), device_of(curve.gammas), curve.best
 
     def at(log_gamma: float) -> float:
         return float(criterion(xp.asarray([math.exp(log_gamma)], dtype=xp.float64, device=device))[0])
@@ -95,8 +114,9 @@ def refine_between(curve: Curve, best: int, criterion: Callable[[Array], Array])
     return math.exp(found.x) if found.fun < float(curve.criterion[best]) else float(curve.gammas[best])
 
 
-def refine_by_parabola(curve: Curve, best: int, criterion: Callable[[Array], Array]) -> float:
-    """The vertex of the parabola through the best grid point and its neighbours: no new look at the rows."""
+def refine_by_parabola(curve: Curve, criterion: Criterion) -> float:
+    """The vertex of the parabola through the best grid point and its neighbours; the rows are not read again."""
+    best = curve.best
     a, b, c = (float(curve.criterion[i]) for i in (best - 1, best, best + 1))
     bend = a - 2.0 * b + c
     step = 0.5 * (a - c) / bend if bend > 0.0 else 0.0

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Self
 
 from ocrep.rules.base import Choice, Evidence, FlooredRule, Rule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OCReP(FlooredRule):
     """γ = σ₁·σ_p, which minimises the condition number of H^reg (paper, eq. 29).
 
-    Reference: Cancelliere, Gai, Gallinari, Rubini, Neural Networks 2015 (arXiv:1508.06095). It assumes nothing
-    about the targets and does not look at them. p is the numerical rank. `floor=0.0` is the formula to the letter;
-    where H is numerically singular σ_p is rounding noise, and the default floor gives γ = σ₁·max(σ_p, √ε·σ₁).
+    p is the numerical rank. The rule assumes nothing about the targets and does not read them. Where H is numerically
+    singular, σ_p is rounding noise; the default floor then gives γ = σ₁·max(σ_p, √ε·σ₁).
+    Reference: Cancelliere, Gai, Gallinari, Rubini, Neural Networks 2015 (arXiv:1508.06095).
+
+    Parameters
+    ----------
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
-    name: ClassVar[str] = "ocrep"
+    name = "ocrep"
 
     def _choose(self, evidence: Evidence) -> Choice:
         spectrum = evidence.spectrum
-        return self.answer(spectrum.largest * spectrum.smallest, spectrum)
+        return self.at_least_floor(spectrum.largest * spectrum.smallest, spectrum)
 
 
 @dataclass(frozen=True, slots=True)
 class Unregularized(Rule):
     """γ = 0: the plain pseudoinverse W = H⁺T of numerical rank p (paper, eq. 10)."""
 
-    name: ClassVar[str] = "none"
+    name = "none"
 
     def _choose(self, evidence: Evidence) -> Choice:
         return Choice(self.name, 0.0)
@@ -37,11 +42,16 @@ class Unregularized(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Fixed(Rule):
-    """The γ the user gave, untouched by any floor."""
+    """The γ given by the user; no floor applies.
 
-    name: ClassVar[str] = "fixed"
-    degree: ClassVar[int | None] = None
+    Parameters
+    ----------
+    value : float
+        γ, a finite number ≥ 0.
+    """
+
     value: float
+    name = "fixed"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value) and self.value >= 0.0):
@@ -49,6 +59,15 @@ class Fixed(Rule):
                 f"gamma={self.value} cannot regularize: give a finite number ≥ 0, or the name of a rule such as "
                 "'ocrep' (ocrep.rules.names() lists them)."
             )
+
+    @property
+    def degree(self) -> None:
+        """The given γ does not depend on H."""
+
+    @classmethod
+    def named(cls) -> tuple[Self, ...]:
+        """Return no rule: a number takes the place of a name."""
+        return ()
 
     def _choose(self, evidence: Evidence) -> Choice:
         return Choice(self.name, self.value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ocrep.rules import GCV, HoerlKennard, KFold, Kibria, OCReP, OCRePCV, Rule, Unregularized
+from ocrep.rules import GCV, KFold, OCReP, OCRePCV, RidgeFormula, Rule, Unregularized
 
 TEST_SHARE = 0.3
 REFERENCE_SPLIT = 0
@@ -48,7 +48,7 @@ def rules_for(task: str) -> dict[str, Rule]:
         "ocrep_cv": OCRePCV(),
     }
     if task == "regression":  # one target: the ridge literature knows no more
-        chosen |= {"kibria": Kibria(floor=0.0), "hoerl_kennard": HoerlKennard(floor=0.0)}
+        chosen |= {name: RidgeFormula(name, floor=0.0) for name in ("kibria", "hoerl_kennard")}
     return chosen
 
 
