@@ -9,22 +9,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ocrep import literature
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.random_layer import RandomLayer
 from ocrep.estimators.pinv import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
-from ocrep.literature import (
-    ELMClassifier,
-    ELMRegressor,
-    OPELMRegressor,
-    PrunedELMRegressor,
-    RELMClassifier,
-    RELMRegressor,
-    TROPELMRegressor,
-)
 from ocrep.literature.units import MixedMap
 
-Pruned: TypeAlias = OPELMRegressor | PrunedELMRegressor | TROPELMRegressor
-Trained: TypeAlias = PinvRegressor | PinvClassifier | TikhonovRegressor | TikhonovClassifier | Pruned
+Classifier: TypeAlias = PinvClassifier | TikhonovClassifier
+Pruned: TypeAlias = literature.OPELMRegressor | literature.PrunedELMRegressor | literature.TROPELMRegressor
+OnOneNetwork: TypeAlias = (
+    literature.ELMClassifier | literature.ELMRegressor | literature.RELMClassifier | literature.RELMRegressor
+)
 
 
 class OnnxExportError(ValueError):
@@ -53,12 +48,12 @@ class Network:
 
     @property
     def calibrated(self) -> bool:
-        """Whether the last stage gives the logits of probabilities."""
+        """Whether the last stage computes the logits of probabilities."""
         return len(self.stages) == 2
 
     @property
     def results(self) -> tuple[str, ...]:
-        """What a graph gives, by name."""
+        """The names of the graph's results."""
         if self.labels is None:
             return ("variable",)
         return ("label", "probabilities", "scores") if self.calibrated else ("label", "scores")
@@ -86,61 +81,50 @@ def _layer(model: RandomLayer) -> Network:
 
 
 @_read.register
-def _pinv_regressor(model: PinvRegressor) -> Network:
-    return Network(model.layer_.map_, (_output(model),))
+def _with_layer(model: PinvRegressor | PinvClassifier) -> Network:
+    return _trained(model, model.layer_.map_)
 
 
 @_read.register
-def _pinv_classifier(model: PinvClassifier) -> Network:
-    return _classifier(model, model.layer_.map_)
-
-
-@_read.register
-def _tikhonov_regressor(model: TikhonovRegressor) -> Network:
-    return Network(None, (_output(model),))
-
-
-@_read.register
-def _tikhonov_classifier(model: TikhonovClassifier) -> Network:
-    return _classifier(model, None)
-
-
-@_read.register
-def _network_inside(model: ELMClassifier | ELMRegressor | RELMClassifier | RELMRegressor) -> Network:
-    return network_of(model.network_)
+def _without_layer(model: TikhonovRegressor | TikhonovClassifier) -> Network:
+    return _trained(model, None)
 
 
 @_read.register
 def _pruned(model: Pruned) -> Network:
-    return Network(model.map_, (_output(model),))
+    return _trained(model, model.map_)
+
+
+@_read.register
+def _on_one_network(model: OnOneNetwork) -> Network:
+    return network_of(model.network_)
 
 
 ESTIMATORS: tuple[type, ...] = tuple(kind for kind in _read.registry if kind is not object)
 """All estimators that `network_of` can read."""
 
 
-def _output(model: Trained) -> Linear:
-    return Linear(np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_))
-
-
-def _classifier(model: PinvClassifier | TikhonovClassifier, hidden: HiddenMap | None) -> Network:
-    stages = [_output(model)]
-    if model.calibrate is not None:
-        check_is_fitted(
-            model,
-            "calibrator_",
-            msg="This γ is not calibrated, and calibrating it needs the rows: call fit with this gamma and "
-            "calibrate='loo', or set calibrate=None.",
-        )
-        stages.append(Linear(model.calibrator_.slope, model.calibrator_.offset))
-    return Network(hidden, tuple(stages), _plain_labels(model.classes_))
+def _trained(
+    model: PinvRegressor | TikhonovRegressor | Classifier | Pruned, hidden: HiddenMap | MixedMap | None
+) -> Network:
+    output = Linear(np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_))
+    if not isinstance(model, Classifier):
+        return Network(hidden, (output,))
+    labels = _plain_labels(model.classes_)
+    if model.calibrate is None:
+        return Network(hidden, (output,), labels)
+    advice = "call fit with this gamma and calibrate='loo', or set calibrate=None."
+    check_is_fitted(model, "calibrator_", msg=f"This γ is not calibrated: {advice}")
+    return Network(hidden, (output, Linear(model.calibrator_.slope, model.calibrator_.offset)), labels)
 
 
 def _plain_labels(classes: np.ndarray) -> np.ndarray:
-    """Labels in one of the two kinds that a graph can give."""
+    """Labels as one of the two types that a graph can return."""
     labels = classes.tolist()
     if all(isinstance(label, str) for label in labels):
         return classes.astype(object)
     if all(isinstance(label, int | float) and label == int(label) for label in labels):
         return classes.astype(np.int64)
-    raise OnnxExportError(f"A graph gives labels as text or whole numbers, and these are {labels}.")
+    raise OnnxExportError(
+        f"A graph returns labels as text or whole numbers, and these are {labels}: encode them before fitting."
+    )

@@ -15,26 +15,23 @@ from ocrep.serialization.record import ModelFileError
 
 RECORD = "ocrep.json"
 TREE = "model.json"
-_SKOPS_TREE = "schema.json"
+SKOPS_TREE = "schema.json"
 _MAX_EXPANSION = 100
-"""How many times its own size a file may unpack to. Our files are not compressed; a small file must not fill memory."""
+"""Largest ratio of unpacked to packed size. Our files are not compressed; a small file must not fill the memory."""
 
 
-def tree_of(skops_data: bytes) -> Any:
-    """The tree in what skops wrote."""
-    with zipfile.ZipFile(io.BytesIO(skops_data)) as archive:
-        return json.loads(archive.read(_SKOPS_TREE))
+def read_tree(data: bytes, name: str = TREE) -> Any:
+    """The tree in a model file, or in a file of skops, where its name is `SKOPS_TREE`."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return json.loads(archive.read(name))
 
 
 def write_archive(path: str | os.PathLike[str], skops_data: bytes, *, tree: Any, record: dict[str, Any]) -> None:
     """Write the arrays of a skops file with our tree and record; an existing file is replaced as a whole."""
-    with (
-        zipfile.ZipFile(io.BytesIO(skops_data)) as source,
-        replacing(path) as part,
-        zipfile.ZipFile(part, "w") as archive,
-    ):
+    source = zipfile.ZipFile(io.BytesIO(skops_data))
+    with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
         for member in source.infolist():
-            if member.filename != _SKOPS_TREE:
+            if member.filename != SKOPS_TREE:
                 archive.writestr(member, source.read(member))
         archive.writestr(TREE, json.dumps(tree))
         archive.writestr(RECORD, json.dumps(record, indent=2))
@@ -50,7 +47,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, Any]]:
             if sum(member.file_size for member in archive.infolist()) > _MAX_EXPANSION * len(data):
                 raise ValueError("it would unpack to far more than a model.")
             names = set(archive.namelist())
-            ours = {RECORD, TREE} <= names and _SKOPS_TREE not in names
+            ours = {RECORD, TREE} <= names and SKOPS_TREE not in names
             record = json.loads(archive.read(RECORD)) if ours else None
     except (zipfile.BadZipFile, zlib.error, ValueError, RuntimeError, EOFError) as error:
         raise ModelFileError(f"{path} is damaged: {error}") from error
@@ -59,17 +56,11 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, Any]]:
     return data, record
 
 
-def read_tree(data: bytes) -> Any:
-    """The tree in a model file."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return json.loads(archive.read(TREE))
-
-
 def as_skops(data: bytes, tree: Any) -> bytes:
-    """A model file with the tree that skops is to read."""
+    """Add the tree that skops reads to a model file."""
     content = io.BytesIO(data)
     with zipfile.ZipFile(content, "a") as archive:
-        archive.writestr(_SKOPS_TREE, json.dumps(tree))
+        archive.writestr(SKOPS_TREE, json.dumps(tree))
     return content.getvalue()
 
 

@@ -11,7 +11,7 @@ from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn.base import BaseEstimator
 
 from ocrep._features.hidden_map import ACTIVATIONS
-from ocrep.serialization.archive import as_skops, read_archive, read_tree, tree_of, write_archive
+from ocrep.serialization.archive import SKOPS_TREE, as_skops, read_archive, read_tree, write_archive
 from ocrep.serialization.names import OTHERS, OWN, path_of
 from ocrep.serialization.record import ModelFileError, ModelInfo, check_not_newer, info_from, record_of
 from ocrep.serialization.tree import from_file, to_file
@@ -54,7 +54,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         data = skops_io.dumps(model)
     except TypeError as error:
         raise ModelFileError(f"This {type(model).__name__} cannot be written, for skops says: {error}") from error
-    write_archive(path, data, tree=to_file(tree_of(data)), record=record_of(model))
+    write_archive(path, data, tree=to_file(read_tree(data, SKOPS_TREE)), record=record_of(model))
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
@@ -83,22 +83,15 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     data, record = read_archive(path)
     info = info_from(record, path)
     check_not_newer(info, path)
-    further = [trusted] if isinstance(trusted, str | type) else trusted
-    named = (kind if isinstance(kind, str) else path_of(kind) for kind in further)
-    allowed = [*map(path_of, OWN.values()), *OTHERS, *named]
     try:
         data = as_skops(data, from_file(read_tree(data), f"{path} was written by ocrep {info.ocrep_version}"))
-        unknown = set(skops_io.get_untrusted_types(data=data)) - set(allowed)
-        if not unknown:
-            return skops_io.loads(data, trusted=allowed)
+        allowed = _allowed(trusted)
+        _check_trusted(skops_io.get_untrusted_types(data=data), allowed, path)
+        return skops_io.loads(data, trusted=allowed)
     except ModelFileError:
         raise
-    except Exception as error:  # whatever goes wrong here comes from what is in the file
+    except Exception as error:  # the content of the file causes whatever goes wrong here
         raise ModelFileError(f"{path} is damaged: {type(error).__name__}: {error}") from error
-    raise ModelFileError(
-        f"{path} holds types that are not trusted: {', '.join(sorted(unknown))}. If you know each of them and where "
-        "the file comes from, name them in load_model(..., trusted=[...])."
-    )
 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
@@ -123,6 +116,24 @@ def require_skops() -> Any:
     return skops.io
 
 
+def _allowed(trusted: Iterable[str | type]) -> list[str]:
+    further = [trusted] if isinstance(trusted, str | type) else trusted
+    return [
+        *map(path_of, OWN.values()),
+        *OTHERS,
+        *(kind if isinstance(kind, str) else path_of(kind) for kind in further),
+    ]
+
+
+def _check_trusted(found: Iterable[str], allowed: Iterable[str], path: str | os.PathLike[str]) -> None:
+    unknown = sorted(set(found) - set(allowed))
+    if unknown:
+        raise ModelFileError(
+            f"{path} holds types that are not trusted: {', '.join(unknown)}. If you know each of them and where the "
+            "file comes from, name them in load_model(..., trusted=[...])."
+        )
+
+
 def _check_saveable(model: Any) -> None:
     """Raise before any work if something would be lost or could not be read again."""
     if not isinstance(model, BaseEstimator):
@@ -142,7 +153,7 @@ def _check_saveable(model: Any) -> None:
                 f"use one of the named activations, {', '.join(sorted(ACTIVATIONS))}."
             )
         if isinstance(value, dict) and any(isinstance(key, bool) for key in value):
-            # JSON makes "false" of it, and bool("false") is True.
+            # JSON turns the key into "false", and bool("false") is True.
             raise ModelFileError(
                 f"{name}={value!r} has True or False as a key, which a model file cannot keep: use 0 and 1."
             )

@@ -1,4 +1,4 @@
-"""The names under which our types stand in model files, in one table, and the other types that a file may hold."""
+"""The types that a model file may hold: ours, in one table with their names in files, and a few others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ocrep.literature.units import MixedMap
 
 _RULES = {name: kind for name, kind in vars(rules).items() if isinstance(kind, type) and issubclass(kind, rules.Rule)}
 
-# Files keep the names on the left for ever. A class may move or be renamed: only the right-hand side changes then.
-OWN: dict[str, type | Callable[..., Any]] = {
+# Files contain the names on the left, so these never change. When a class moves, only the right-hand side changes.
+OWN: dict[str, Callable[..., Any]] = {
     "ocrep.PinvClassifier": PinvClassifier,
     "ocrep.PinvRegressor": PinvRegressor,
     "ocrep.TikhonovClassifier": TikhonovClassifier,
@@ -40,14 +40,14 @@ OWN: dict[str, type | Callable[..., Any]] = {
 }
 
 OTHERS = (
-    "numpy.dtype",  # scikit-learn's imputers keep one
-    "sklearn.utils._bunch.Bunch",  # a dict with attributes: voting and stacking keep one
+    "numpy.dtype",  # an attribute of scikit-learn's imputers
+    "sklearn.utils._bunch.Bunch",  # an attribute of voting and stacking: a dict
     *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("f_classif", "f_regression")),
 )
-"""Types and functions of other libraries that skops does not trust by itself, and that are harmless."""
+"""Harmless types and functions of other libraries that skops does not trust by default."""
 
 
-def path_of(kind: type | Callable[..., Any]) -> str:
+def path_of(kind: Callable[..., Any]) -> str:
     """Where Python finds a type or function today."""
     return f"{kind.__module__}.{kind.__name__}"
 
@@ -56,7 +56,7 @@ _NAMES = {path_of(kind): name for name, kind in OWN.items()}
 
 
 def name_of(path: str) -> str:
-    """The name in files of what Python finds at this path; types of other libraries keep their path."""
+    """The name in files of the type or function at this path; types of other libraries are named by their path."""
     return _NAMES.get(path, path)
 
 

@@ -1,6 +1,6 @@
-"""skops' tree of a model, in the form that files keep: stable names for our types, field names in our dataclasses.
+"""skops' tree of a model, translated for files: stable names for our types, field names in our dataclasses.
 
-skops names a type by its module, and keeps the fields of a dataclass with slots by position. Files in that form would
+skops names a type by its module, and stores the fields of a dataclass with slots by position. Files in that form would
 become unreadable when a module is renamed or a field is moved.
 """
 
@@ -19,12 +19,12 @@ Node: TypeAlias = dict[str, Any]
 
 
 def to_file(tree: Any) -> Any:
-    """Translate what skops made of a model into the form of files."""
+    """Translate a tree that skops wrote into the form of files."""
     return _translated(tree, _node_to_file)
 
 
 def from_file(tree: Any, source: str) -> Any:
-    """Translate a file's tree for skops, with the paths and fields of today; `source` says who wrote which file."""
+    """Translate a tree from a file for skops; `source` begins the error messages: which file, written by whom."""
     return _translated(tree, partial(_node_from_file, source=source))
 
 
@@ -34,7 +34,7 @@ def _translated(part: Any, translate: Callable[[Node], Node]) -> Any:
     if not isinstance(part, dict):
         return part
     part = {key: _translated(child, translate) for key, child in part.items()}
-    # A model's own dict may have the key "__loader__" too, but its values are nodes.
+    # A dict inside the model may have the key "__loader__" too, but there the value is a node.
     return translate(part) if isinstance(part.get("__loader__"), str) else part
 
 
@@ -80,13 +80,12 @@ def _node_from_file(node: Node, source: str) -> Node:
 
 
 def _state(kind: Any, values: dict[str, Node]) -> Node:
-    """The state of a dataclass as skops gives it to Python: a list for one with slots, else a dict."""
+    """The state of a dataclass as Python expects it: a list for one with slots, otherwise a dict."""
     names = _field_names(kind)
     if hasattr(kind, "__setstate__"):
         return _list_node([values[name] for name in names])
-    key_type = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
+    key_types = _list_node([{"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}] * len(names))
     content = {name: values[name] for name in names}
-    key_types = _list_node([key_type] * len(names))
     node = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
     return {**node, "content": content, "key_types": key_types}
 
