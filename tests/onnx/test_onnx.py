@@ -32,7 +32,7 @@ from ocrep import (
     datasets,
     literature,
 )
-from ocrep._features.hidden_map import ACTIVATIONS
+from ocrep._features.activations import ACTIVATIONS
 from ocrep.literature import (
     ELMClassifier,
     ELMRegressor,

@@ -38,7 +38,7 @@ from ocrep import (
     rules,
     save_model,
 )
-from ocrep._features.hidden_map import ACTIVATIONS
+from ocrep._features.activations import ACTIVATIONS
 from ocrep._linalg.folds import FoldPlan
 from ocrep.literature import (
     ELMClassifier,

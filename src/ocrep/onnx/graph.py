@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._features.hidden_map import ACTIVATIONS, Activation, HiddenMap
+from ocrep._features.activations import ACTIVATIONS, Activation
+from ocrep._features.hidden_map import HiddenMap
 from ocrep.literature.units import MixedMap
 from ocrep.onnx.network import Network, OnnxExportError
 

@@ -10,7 +10,7 @@ from typing import Any
 from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn.base import BaseEstimator
 
-from ocrep._features.hidden_map import ACTIVATIONS
+from ocrep._features.activations import ACTIVATIONS
 from ocrep.serialization.archive import SKOPS_TREE, as_skops, read_archive, read_tree, write_archive
 from ocrep.serialization.names import OTHERS, OWN, path_of
 from ocrep.serialization.record import ModelFileError, ModelInfo, check_not_newer, info_from, record_of

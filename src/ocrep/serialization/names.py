@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ocrep import literature, rules
-from ocrep._features.hidden_map import ACTIVATIONS, Activation, HiddenMap
+from ocrep._features.activations import ACTIVATIONS, Activation
+from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.random_layer import RandomLayer
+from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.spectrum import Spectrum
@@ -32,6 +34,7 @@ OWN: dict[str, Callable[..., Any]] = {
     **{f"ocrep.literature.{name}": getattr(literature, name) for name in literature.__all__},
     "ocrep.Activation": Activation,
     "ocrep.Calibrator": Calibrator,
+    "ocrep.Counts": Counts,
     "ocrep.FoldFactors": FoldFactors,
     "ocrep.FoldPlan": FoldPlan,
     "ocrep.HiddenMap": HiddenMap,
