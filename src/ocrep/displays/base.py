@@ -1,7 +1,8 @@
-"""What all displays share: the axis given or made, the colours, and matplotlib loaded only when drawing."""
+"""The base of all displays and figures: the axis, the colours, and the import of matplotlib when drawing."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,18 +20,18 @@ class Display:
     figure_: Figure | SubFigure
 
     def _begin(self, ax: Axes | None, x_label: str, y_label: str) -> Axes:
-        """Give the axis to draw on, labelled."""
+        """Label `ax`, or a new axis, and return it."""
         if ax is None:
-            ax = _pyplot().subplots()[1]
+            ax = load_matplotlib("matplotlib.pyplot").subplots()[1]
         self.ax_, self.figure_ = ax, ax.figure
         ax.set(xlabel=x_label, ylabel=y_label)
         ax.grid(alpha=0.25)
         return ax
 
 
-def _pyplot() -> Any:
+def load_matplotlib(module: str = "matplotlib") -> Any:
+    """Import matplotlib or one of its modules; if it is missing, say how to install it."""
     try:
-        from matplotlib import pyplot
+        return import_module(module)
     except ImportError as exc:
-        raise ImportError('Displays need matplotlib: pip install "ocrep[cli]".') from exc
-    return pyplot
+        raise ImportError('Figures need matplotlib: pip install "ocrep[cli]".') from exc

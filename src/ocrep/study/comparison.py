@@ -1,6 +1,6 @@
-"""Our results beside the published ones: every cell, every comparison, and how often they agree.
+"""Our results compared with the published ones: every cell, every pair of methods, and how often they agree.
 
-Records may come in any order: every list is sorted and every mean is exactly rounded, so that equal results give equal
+Records may come in any order: all lists are sorted and all means are exactly rounded, so that equal results give equal
 bytes.
 """
 
@@ -17,37 +17,38 @@ from scipy import stats
 
 from ocrep.analysis.significance import ROUNDING, corrected_paired_t_test
 from ocrep.study.protocol import ELM_SIZE, REFERENCE_SPLIT, TEST_SHARE
-from ocrep.study.published import SIZE_CHOSEN, Cell, Rivalry, cells, misprint, rivalries, winner
+from ocrep.study.published import SIZE_CHOSEN, Cell, Rivalry, misprint, winner
 
 WELCH_LEVEL = 0.01  # the paper's 99 %
 PAIRED_LEVEL = 0.05
 
 Key = tuple[str, str, int | None, str]
-"""What was measured, data set, hidden size (None where it is chosen), method."""
+"""Kind of result, data set, hidden size (None if it is chosen by the method), method."""
 Values = dict[tuple[int, int], float]
 """One number per (split, draw)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Records by what they measure; `skipped` counts those without a number by (data, size, method, reason)."""
+    """Numbers by case; `skipped` counts the records without a number by (data, size, method, reason)."""
 
     values: dict[Key, Values]
     skipped: dict[tuple[str, int | None, str, str], int]
 
     def of(self, kind: str, data: str, n_hidden: int | None, method: str) -> Values:
-        """The numbers of one case; empty where it was not run."""
+        """Return the numbers of one case; an empty dict if it was not run."""
         return self.values.get((kind, data, n_hidden, method), {})
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One case: mean and std over the draws on the reference split (NaN where there are too few), range over splits."""
+    """One case: mean and std over the draws on the reference split (NaN if there are too few), range over splits."""
 
     mean: float
     std: float
     n_draws: int
     by_split: dict[int, float]
+    """The mean of each split."""
 
     @property
     def low(self) -> float:
@@ -62,7 +63,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A published cell and ours; `ours` is None where it was not run, `inside` where there are fewer than 2 splits."""
+    """A published cell and ours; `ours` is None if it was not run, `inside` if there are fewer than 2 splits."""
 
     cell: Cell
     ours: Summary | None
@@ -73,7 +74,7 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """A published comparison and ours; None where a verdict or a winner cannot be told.
+    """A published comparison and ours; verdicts and winners are None if there are too few results.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class ComparisonResult:
     winner, winner_over_splits : {"ocrep", "rival", "tie"} or None
         By the sign of the mean difference over draws on the reference split, and over the splits.
     flagged : bool
-        Whether a suspected misprint touches it.
+        Whether one of the two published values is a suspected misprint.
     """
 
     rivalry: Rivalry
@@ -100,14 +101,17 @@ class ComparisonResult:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of how many."""
+    """A count out of a total."""
 
     hits: int
     total: int
 
+    def __str__(self) -> str:
+        return f"{self.hits} of {self.total}"
+
 
 def collect(records: Iterable[Mapping[str, Any]]) -> Results:
-    """Sort flat records into cases; a record without a finite error is counted, not used."""
+    """Sort flat records into cases; records without a finite error are counted, but not used."""
     values: dict[Key, Values] = {}
     without_number: set[tuple[Any, ...]] = set()
     for record in records:
@@ -143,13 +147,13 @@ def _put(values: dict[Key, Values], kind: str, record: Mapping[str, Any], n_hidd
     if case.setdefault(place, number) != number:
         raise ValueError(
             f"Two results differ for {kind} {record['data']} {record['method']} n_hidden={n_hidden}, split {place[0]}, "
-            f"draw {place[1]}: {case[place]!r} and {number!r}. Results of different runs were mixed: start again in "
-            "an empty folder."
+            f"draw {place[1]}: {case[place]!r} and {number!r}. The folder mixes results of different runs: start "
+            "again in an empty one."
         )
 
 
 def summarise(values: Values) -> Summary | None:
-    """Mean and std on the reference split, and the mean of every split; None where there is nothing."""
+    """Return mean and std on the reference split, and the mean of every split; None without values."""
     if not values:
         return None
     by_split: dict[int, list[float]] = {}
@@ -165,26 +169,26 @@ def summarise(values: Values) -> Summary | None:
 
 
 def mean(numbers: Iterable[float]) -> float:
-    """The mean, independent of the order; NaN of nothing."""
+    """Return the mean, exactly rounded and so independent of the order; NaN of an empty iterable."""
     listed = list(numbers)
     return math.fsum(listed) / len(listed) if listed else math.nan
 
 
 def ratios(results: Results, data: str, n_hidden: int, over: str) -> Values:
-    """Condition number of OCReP's matrix over that of another method, draw by draw."""
+    """Return the condition number under OCReP over that under another method, draw by draw."""
     above, below = (results.of("condition", data, n_hidden, method) for method in ("ocrep", over))
     return {place: above[place] / below[place] for place in sorted(above.keys() & below.keys())}
 
 
 def ratio_of_means(results: Results, data: str, n_hidden: int, over: str) -> float:
-    """Mean condition number over mean condition number on the reference split: how the paper describes its table."""
+    """Return the ratio of mean condition numbers on the reference split, which is how the paper describes its table."""
     places = [place for place in ratios(results, data, n_hidden, over) if place[0] == REFERENCE_SPLIT]
     above, below = (results.of("condition", data, n_hidden, method) for method in ("ocrep", over))
     return mean(above[place] for place in places) / mean(below[place] for place in places) if places else math.nan
 
 
-def _case(cell: Cell) -> Key:
-    """Which of our cases answers a published cell."""
+def case_of(cell: Cell) -> Key:
+    """Return the case of ours that corresponds to a published cell."""
     if cell.experiment in ("relm", "trop_elm", "elm") and cell.method != "ocrep":
         return "literature", cell.data, None, cell.method
     if cell.experiment in SIZE_CHOSEN:
@@ -193,33 +197,33 @@ def _case(cell: Cell) -> Key:
 
 
 def compare_cell(cell: Cell, results: Results) -> CellResult:
-    """A published cell beside ours."""
+    """Compare a published cell with ours."""
     size = None
     if cell.experiment == "condition_ratio":
         ours = summarise(ratios(results, cell.data, cell.n_hidden, cell.method.removeprefix("ocrep/")))
     else:
-        case = _case(cell)
+        case = case_of(cell)
         ours = summarise(results.of(*case))
         if ours is not None and cell.experiment in SIZE_CHOSEN:
             size = typical_size(results, case[0], cell.data, cell.method)
     inside = None
     if ours is not None and len(ours.by_split) > 1:
-        # The paper's 2.22 is our 2.2222 of one row in 45: what its printing cut off is no disagreement.
+        # One row in 45 is 2.2222 %, printed as 2.22: digits that the paper did not print are not a disagreement.
         inside = ours.low - cell.rounding <= cell.error <= ours.high + cell.rounding
     return CellResult(cell, ours, inside, size, misprint(cell))
 
 
 def typical_size(results: Results, kind: str, data: str, method: str) -> float | None:
-    """The median hidden size chosen over the draws on the reference split."""
+    """Return the median of the hidden sizes chosen on the reference split."""
     sizes = results.of(f"{kind} size", data, None, method)
     chosen = [size for (split, _), size in sorted(sizes.items()) if split == REFERENCE_SPLIT]
     return float(np.median(chosen)) if chosen else None
 
 
 def compare_pair(rivalry: Rivalry, results: Results) -> ComparisonResult:
-    """A published comparison beside ours."""
+    """Compare OCReP with a rival, as the paper did."""
     flagged = bool(misprint(rivalry.ocrep) or misprint(rivalry.rival))
-    a, b = (summarise(results.of(*_case(cell))) for cell in (rivalry.ocrep, rivalry.rival))
+    a, b = (summarise(results.of(*case_of(cell))) for cell in (rivalry.ocrep, rivalry.rival))
     if a is None or b is None:
         return ComparisonResult(rivalry, False, None, None, None, None, flagged)
     splits = sorted(a.by_split.keys() & b.by_split.keys())
@@ -236,11 +240,11 @@ def compare_pair(rivalry: Rivalry, results: Results) -> ComparisonResult:
 
 
 def welch_verdict(a: Summary, b: Summary) -> str | None:
-    """The paper's test: a difference of means over draws at 99 %, without assuming equal variances."""
+    """Return the verdict of the paper's test: Welch's t-test over draws, at 99 %."""
     if min(a.n_draws, b.n_draws) < 2:
         return None
     if max(a.std, b.std) <= ROUNDING * max(abs(a.mean), abs(b.mean)):
-        # Draws that do not differ leave no noise to test against: any difference beyond rounding is real.
+        # If the draws do not differ, there is no noise: any difference beyond rounding is significant.
         significant = abs(a.mean - b.mean) > ROUNDING * max(abs(a.mean), abs(b.mean))
     else:
         found = stats.ttest_ind_from_stats(a.mean, a.std, a.n_draws, b.mean, b.std, b.n_draws, equal_var=False)
@@ -255,30 +259,20 @@ def _paired_verdict(a: list[float], b: list[float]) -> str | None:
     return winner(found.difference) if found.p_value < PAIRED_LEVEL else "tie"
 
 
-def compare_cells(results: Results) -> list[CellResult]:
-    """Every published cell beside ours."""
-    return [compare_cell(cell, results) for cell in cells()]
-
-
-def compare_pairs(results: Results) -> list[ComparisonResult]:
-    """Every published comparison beside ours."""
-    return [compare_pair(rivalry, results) for rivalry in rivalries()]
-
-
 def share(answers: Iterable[bool | None]) -> Share:
-    """How many are true among those that have an answer."""
+    """Count the true ones among the answers that are not None."""
     known = [answer for answer in answers if answer is not None]
     return Share(sum(known), len(known))
 
 
 def same_winner(found: ComparisonResult, *, over_splits: bool = False) -> bool | None:
-    """Whether the smaller mean error is on the same side; None where the paper prints equal numbers or nothing ran."""
+    """Whether the same method has the smaller mean error; None if the paper prints equal numbers or nothing ran."""
     ours = found.winner_over_splits if over_splits else found.winner
     return None if ours is None or found.rivalry.winner == "tie" else ours == found.rivalry.winner
 
 
 def same_verdict(verdict: str | None, rivalry: Rivalry) -> bool | None:
-    """Whether a verdict of ours is the paper's; its "not rival" is met by a tie and by OCReP being better."""
+    """Whether a verdict of ours agrees with the paper's; with "not rival" both "tie" and "ocrep" agree."""
     if verdict is None:
         return None
     return verdict != "rival" if rivalry.verdict == "not rival" else verdict == rivalry.verdict

@@ -1,7 +1,7 @@
 """The paper's figures: gain and condition number from a spectrum, test error against γ and against hidden size.
 
-Every figure is written twice, as PNG for the screen and as SVG for print, and the same records give the same SVG bytes.
-Methods differ in colour (Okabe and Ito's, told apart by colour-blind eyes), in marker and in line style.
+Every figure is written as PNG for the screen and as SVG for print, and the same records give the same SVG bytes.
+Methods differ in colour, marker and line style.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
+from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, load_matplotlib
+from ocrep.study.experiments import Record
 from ocrep.study.protocol import FULL, REFERENCE_SPLIT, REGRESSION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Record = dict[str, Any]
-
 GAMMA_RANGE = (1e-10, 1e5)
-"""The region of interest that the paper zooms in onto."""
+"""The range of γ that the paper's figures show."""
 BEYOND = 2.5
-"""Errors up to this many times the least one are worth the room in a panel."""
+"""The vertical axis of a panel ends at this many times the least error."""
 POINTS = 10.0
-"""Of misclassified rows, so many percentage points above the least in any case: the least may be zero."""
+"""For classification it ends at least this many percentage points above the least error, which may be zero."""
 STYLE = {
     "font.size": 9,
     "axes.titlesize": 9,
@@ -39,7 +39,6 @@ STYLE = {
     "axes.axisbelow": True,
     "svg.hashsalt": "ocrep",
 }
-BLACK, GREY, BLUE, VERMILION, GREEN, ORANGE = "#000000", "#767676", "#0072B2", "#D55E00", "#009E73", "#E69F00"
 
 
 class Look(NamedTuple):
@@ -61,12 +60,12 @@ LOOKS = {
 
 
 def draw_figures(records: list[Record], folder: Path) -> list[str]:
-    """Draw every figure that the records allow into `folder`/figures; return the paths of the PNG files in `folder`.
+    """Draw every figure that the records allow into `folder`/figures; return the PNG paths, relative to `folder`.
 
-    Errors of classification are expected in per cent. The first two figures need no records; the others take those
-    of the reference split, of kind "curve" (error against γ) and of kind "path" (error against hidden size).
+    Errors of classification are in percent. The first two figures need no records; the others take the records of
+    the reference split, of kind "curve" (error against γ) and of kind "path" (error against hidden size).
     """
-    matplotlib = _matplotlib()
+    matplotlib = load_matplotlib()
     reference = [record for record in records if record.get("split") == REFERENCE_SPLIT]
     curves = _largest_size([record for record in reference if record["kind"] == "curve"])
     paths = [record for record in reference if record["kind"] == "path" and record["method"] in LOOKS]
@@ -79,23 +78,15 @@ def draw_figures(records: list[Record], folder: Path) -> list[str]:
     with matplotlib.rc_context(STYLE):
         for name, draw in figures.items():
             figure = draw()
-            # Neither the date nor matplotlib's version belongs to the figure.
+            # Leave out the date and matplotlib's version: the same figure gives the same bytes.
             figure.savefig(folder / "figures" / f"{name}.png", dpi=150, metadata={"Software": None})
-            figure.set_layout_engine("none")  # the print version is laid out as the other, and not once more
+            figure.set_layout_engine("none")  # the SVG keeps the layout of the PNG
             figure.savefig(folder / "figures" / f"{name}.svg", metadata={"Date": None, "Creator": None})
     return [f"figures/{name}.png" for name in figures]
 
 
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError as exc:
-        raise ImportError("Figures need matplotlib: install ocrep[cli].") from exc
-    return matplotlib
-
-
 def _illustration() -> Spectrum:
-    """Twelve singular values between 10 and 0.05, enough to see what γ does to each."""
+    """Twelve singular values between 10 and 0.05, few enough to see the effect of γ on each."""
     return Factor.of(np.diag(np.geomspace(10.0, 0.05, 12)), np.ones(12)).spectrum()
 
 
@@ -109,7 +100,7 @@ def _single() -> tuple[Figure, Axes]:
 
 
 def _gain() -> Figure:
-    """D(σ) for three γ (the paper's figure 1): at γ = σ₁σ_p the largest and the smallest σ end at the same gain."""
+    """D(σ) for three γ (the paper's figure 1): at γ = σ₁σ_p the largest and the smallest σ have the same gain."""
     figure, axis = _single()
     spectrum = _illustration()
     balanced = spectrum.largest * spectrum.smallest
@@ -135,7 +126,7 @@ def _gain() -> Figure:
 
 
 def _condition() -> Figure:
-    """μ(H^reg) against β (the paper's figure 2); its kinks are where D_max passes from one σ to the next."""
+    """μ(H^reg) against β (the paper's figure 2); at each kink D_max moves from one σ to the next."""
     figure, axis = _single()
     spectrum = _illustration()
     balanced = spectrum.largest * spectrum.smallest
@@ -148,7 +139,7 @@ def _condition() -> Figure:
     axis.plot([1.0], [least], color=BLUE, marker="o", markersize=7)
     axis.annotate(f"OCReP, β = 1: {least:.1f}", (1.0, least), (0, -8), **_under(BLUE))
     axis.set_ylim(least / 2.0, 1.4 * plain)
-    axis.set_title("12 singular values; at each kink D$_{max}$ passes to the next one")
+    axis.set_title("12 singular values; at each kink D$_{max}$ moves to the next one")
     axis.set_xlabel("β, where γ = β σ₁σ$_p$")
     axis.set_ylabel("condition number μ(H$^{reg}$)")
     return figure
@@ -189,24 +180,21 @@ def _panels(records: list[Record], draw: Callable[[Axes, list[Record]], None], x
 
 
 def _gamma_panel(axis: Axes, records: list[Record]) -> None:
-    """Mean test error over the draws for each γ of the grid, and where the two rules land on it."""
+    """Mean test error over the draws for each γ of the grid, with the γ of the two rules marked."""
     gammas = np.asarray(records[0]["gammas"], dtype=float)
     mean, spread = _over_draws(record["errors"] for record in records)
     positions = _choices(records)
     low, high = min([GAMMA_RANGE[0], *positions.values()]), max([GAMMA_RANGE[1], *positions.values()])
     seen = (gammas >= low / 3.0) & (gammas <= high * 3.0) & np.isfinite(mean)
     gammas, mean, spread = gammas[seen], mean[seen], spread[seen]
-    marks = {
-        method: float(np.interp(math.log(gamma), np.log(gammas), mean))
-        for method, gamma in positions.items()
-        if gammas.size
-    }
+    at = positions if gammas.size else {}
+    marks = {method: float(np.interp(math.log(gamma), np.log(gammas), mean)) for method, gamma in at.items()}
     bottom, top = _limits(records[0]["data"], mean, spread, marks.values())
     style: dict[str, Any] = {"color": GREY, "marker": ".", "linewidth": 0.8, "elinewidth": 0.8, "capsize": 1.5}
     axis.errorbar(gammas, mean, spread, label="mean ± standard deviation over draws", **style)
     for method, error in marks.items():
         look = LOOKS[method]
-        # The square stays visible as a frame where both rules land on one spot; off the scale means on the upper edge.
+        # If both rules choose the same γ, the square frames the circle; errors off the scale sit on the upper edge.
         size = 9 if method == "cv" else 6
         point: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markersize": size}
         label = f"γ by {look.label}"
@@ -228,13 +216,8 @@ def _size_panel(axis: Axes, records: list[Record]) -> None:
         sizes = np.asarray(own[0]["sizes"], dtype=float)
         mean, spread = drawn[method] = _over_draws(record["test_errors"] for record in own)
         line: dict[str, Any] = {"linestyle": look.linestyle, "linewidth": look.linewidth}
-        every = max(1, sizes.size // 8)
-        marks: dict[str, Any] = {
-            "marker": look.marker,
-            "markerfacecolor": look.face,
-            "markersize": 4,
-            "markevery": every,
-        }
+        marks: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markersize": 4}
+        marks["markevery"] = max(1, sizes.size // 8)
         axis.plot(sizes, mean, color=look.color, label=look.label, **line, **marks)
         axis.fill_between(sizes, mean - spread, mean + spread, color=look.color, alpha=0.2, linewidth=0)
         if method == "ocrep":
@@ -247,7 +230,7 @@ def _size_panel(axis: Axes, records: list[Record]) -> None:
 
 
 def _over_draws(errors: Iterable[Sequence[float | None]]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation over the draws, of those that have a finite error; NaN where none has."""
+    """Mean and standard deviation over the draws with a finite error; NaN without such draws."""
     values = np.ma.masked_invalid(np.array([list(draw) for draw in errors], dtype=float))
     count = np.maximum(values.count(axis=0), 1)
     with np.errstate(over="ignore"):
@@ -257,7 +240,7 @@ def _over_draws(errors: Iterable[Sequence[float | None]]) -> tuple[np.ndarray, n
 
 
 def _limits(data: str, mean: np.ndarray, spread: np.ndarray, marks: Iterable[float] = ()) -> tuple[float, float]:
-    """Room for the least error, its deviation and the marked ones, however large the others are."""
+    """Ends of the vertical axis: room for the least error, its deviation and the marks, but not for huge errors."""
     known = np.isfinite(mean)
     if not known.any():
         return 0.0, 1.0
@@ -268,11 +251,11 @@ def _limits(data: str, mean: np.ndarray, spread: np.ndarray, marks: Iterable[flo
     room = max([room, *(1.1 * mark for mark in marks if mark < 4.0 * room)])
     top = min(room, 1.05 * float(np.max(mean + spread))) or 1.0
     bottom = min(0.9 * least, least - 1.5 * deviation)
-    return (bottom if bottom > 0.0 else -0.04 * top), top  # a line along zero is not hidden by the frame
+    return (bottom if bottom > 0.0 else -0.04 * top), top  # keeps a line along zero off the frame
 
 
 def _largest_size(curves: list[Record]) -> list[Record]:
-    """Of each data set the records of its largest hidden layer, as the paper shows them."""
+    """The records of the largest hidden layer of each data set, which the paper shows."""
     largest: dict[str, int] = {}
     for record in curves:
         largest[record["data"]] = max(record["n_hidden"], largest.get(record["data"], 0))

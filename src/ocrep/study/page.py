@@ -1,6 +1,6 @@
-"""The study's report in Markdown: our tables beside the paper's, with the agreement as numbers.
+"""The study's report in Markdown: our results next to the paper's, with the agreement as numbers.
 
-It holds no timings and no machine, so that equal results give equal bytes.
+The report contains neither timings nor machine names, so that equal results give equal bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from ocrep.study import comparison as compare
 from ocrep.study.comparison import CellResult, ComparisonResult, Results, Share, Summary
 from ocrep.study.protocol import REFERENCE_SPLIT
-from ocrep.study.published import EXPERIMENTS, MISPRINTS, MISPRINTS_IN_TEXT, SIZE_CHOSEN
+from ocrep.study.published import EXPERIMENTS, MISPRINTS, MISPRINTS_IN_TEXT, SIZE_CHOSEN, cells, rivalries
 
 NONE = "–"
 NAMES = {
@@ -46,62 +46,33 @@ FACTOR = 2.0
 SEGMENT_1500 = (
     "**Segment M=1500 is a ratio of rounding noise.** The data set has 224 duplicated rows, so 1500 units are about as "
     "many as the distinct rows of the training part, and H is numerically singular. Its smallest singular value σ_p is "
-    "then rounding noise; μ(H⁺) = σ₁/σ_p and OCReP's γ = σ₁·σ_p inherit it, and the ratio is arbitrary: it changes "
-    "with the draw, the split and the linear algebra library. A published value there can only be met by chance."
+    "then rounding noise, on which both μ(H⁺) = σ₁/σ_p and OCReP's γ = σ₁·σ_p depend. The ratio is arbitrary: it "
+    "changes with the draw, the split and the linear algebra library, and agreement with the paper is accidental."
 )
 
 
-def write_report(
-    folder: Path,
-    records: Iterable[Mapping[str, Any]],
-    protocol_name: str,
-    *,
-    missing: Mapping[str, str],
-    figures: Sequence[str] = (),
-) -> Path:
-    """Write `report.md`.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to write; must exist.
-    records : iterable of dicts
-        The study's results, in any order.
-    protocol_name : str
-        Which protocol was run.
-    missing : mapping
-        Data sets that could not be had, each with a sentence on how to get it.
-    figures : sequence of str
-        Paths of images, relative to the folder.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
-    path = folder / "report.md"
-    path.write_text(report(records, protocol_name, missing=missing, figures=figures), encoding="utf-8", newline="\n")
-    return path
-
-
-def report(
+def report_text(
     records: Iterable[Mapping[str, Any]],
     protocol_name: str,
     *,
     missing: Mapping[str, str],
     figures: Sequence[str] = (),
 ) -> str:
-    """The text of the report."""
+    """Return the report on records in any order.
+
+    `missing` says of each missing data set how to get it; `figures` are paths relative to the report.
+    """
     results = compare.collect(records)
-    cells, pairs = compare.compare_cells(results), compare.compare_pairs(results)
+    found_cells = [compare.compare_cell(cell, results) for cell in cells()]
+    pairs = [compare.compare_pair(rivalry, results) for rivalry in rivalries()]
     parts = [
         "# The paper's experiments, run again",
         *_what_was_run(results, protocol_name),
         *_missing(missing),
-        *_summary(cells, pairs),
+        *_summary(found_cells, pairs),
     ]
     for experiment, title in EXPERIMENTS.items():
-        own = [found for found in cells if found.cell.experiment == experiment]
+        own = [found for found in found_cells if found.cell.experiment == experiment]
         body = _conditions(own, results) if experiment == "condition_ratio" else [_cells(own)]
         parts += [f"## {title} (`{experiment}`)", *body]
     parts += [*_verdicts(pairs), *_beyond(results), *_misprints(), *_figures(figures)]
@@ -109,12 +80,12 @@ def report(
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with fixed significant digits; a dash where there is none."""
+    """Format a number with fixed significant digits; None and NaN become a dash."""
     return NONE if value is None or math.isnan(value) else f"{value:.{digits}g}"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
@@ -131,10 +102,6 @@ def _yes(answer: bool | None) -> str:
     return NONE if answer is None else "yes" if answer else "no"
 
 
-def _of(found: Share) -> str:
-    return f"{found.hits} of {found.total}"
-
-
 def _what_was_run(results: Results, protocol_name: str) -> list[str]:
     rows = []
     for data in sorted({key[1] for key in results.values}):
@@ -147,9 +114,9 @@ def _what_was_run(results: Results, protocol_name: str) -> list[str]:
     parts = [
         "## What was run",
         f"Protocol `{protocol_name}`. Errors are RMSE for regression and percent misclassified for classification, on "
-        f"the 30 % of the rows that were not trained on. Means ± std are over draws of the hidden layer on split "
+        f"the 30 % of the rows held out for testing. Means ± std are over draws of the hidden layer on split "
         f"{REFERENCE_SPLIT}, the reference split; ranges are from the smallest to the largest mean of a split. A "
-        "published value is inside if it lies in the range, up to the rounding of the digits the paper prints.",
+        "published value is inside if it lies in the range, up to the rounding of the digits that the paper prints.",
         table(["data", "splits", "draws on the reference split", "test errors"], rows),
     ]
     if results.skipped:
@@ -158,7 +125,7 @@ def _what_was_run(results: Results, protocol_name: str) -> list[str]:
             for (data, n_hidden, method, reason), count in sorted(results.skipped.items(), key=repr)
         ]
         total = sum(results.skipped.values())
-        parts += [f"{total} results have no error and are left out:", "\n".join(lines)]
+        parts += [f"{total} results have no error and are omitted:", "\n".join(lines)]
     return parts
 
 
@@ -178,15 +145,15 @@ def _summary(cells: list[CellResult], pairs: list[ComparisonResult]) -> list[str
         rivals = [p for p in pairs if experiment in (None, p.rivalry.rival.experiment)]
         run = Share(sum(c.ours is not None for c in own), len(own))
         shares = [run, compare.share(c.inside for c in own), *_agreement(rivals)]
-        rows.append([experiment or "**all**", *(_of(found) for found in shares)])
+        rows.append([experiment or "**all**", *map(str, shares)])
     return [
         "## Agreement with the paper",
-        f"The published value lies in our range over splits in **{_of(inside)}** cells (without the cells of suspected "
-        f"misprints: {_of(unflagged)}). The winner, by the smaller mean error, is the paper's in **{_of(winner)}** "
-        f"comparisons on the reference split, and in {_of(winner_splits)} by the mean over splits; comparisons where "
-        f"the paper prints equal numbers have no winner and are not counted. The verdict is the paper's in "
-        f"**{_of(welch)}** comparisons by its own test (Welch, 99 %, over draws on one split) and in {_of(paired)} by "
-        "the corrected paired test over splits (5 %): draws on one split are no independent evidence about the data.",
+        f"The published value lies in our range over splits in **{inside}** cells (without the cells of suspected "
+        f"misprints: {unflagged}). The winner, by the smaller mean error, is the paper's in **{winner}** "
+        f"comparisons on the reference split, and in {winner_splits} by the mean over splits; comparisons for "
+        f"which the paper prints equal numbers are not counted. The verdict is the paper's in **{welch}** "
+        f"comparisons by its own test (Welch, 99 %, over draws on one split) and in {paired} by the corrected "
+        "paired test over splits (5 %), which takes into account that draws on one split share their data.",
         table(
             ["experiment", "cells run", "published inside", "same winner", "same over splits", "Welch", "paired"], rows
         ),
@@ -232,8 +199,8 @@ def _conditions(found: list[CellResult], results: Results) -> list[str]:
         rows.append([*start, *map(_yes, (*close, one.inside))])
     mean, whole_share = (compare.share(column) for column in zip(*answers, strict=True))
     return [
-        f"Within a factor of {FACTOR:g} of the paper: {_of(mean)} ratios by the mean of the draws' ratios, "
-        f"{_of(whole_share)} by the ratio of the mean condition numbers, which is how the paper describes its table.",
+        f"Within a factor of {FACTOR:g} of the paper: {mean} ratios by the mean of the draws' ratios, "
+        f"{whole_share} by the ratio of the mean condition numbers, which is how the paper describes its table.",
         table(CONDITION_COLUMNS, rows),
         SEGMENT_1500,
     ]
@@ -256,9 +223,9 @@ def _verdicts(pairs: list[ComparisonResult]) -> list[str]:
         rows.append([cell.experiment, cell.data, size, rival, paper, *ours, *map(_yes, same), note])
     return [
         "## OCReP against each rival",
-        "The paper's verdict is its bold mark. For GCV, and for the unregularized network, its text says more than its "
-        "marks, and is used. For Kibria and Hoerl-Kennard an unmarked value says only that the rival is not better; a "
-        "tie and a win of OCReP both agree with that.",
+        "The paper's verdict is its bold mark. For GCV and for the unregularized network, the verdict comes from its "
+        "text, which says more than its marks. For Kibria and Hoerl-Kennard an unmarked value says only that the rival "
+        "is not better; a tie and a win of OCReP both agree with that.",
         table(VERDICT_COLUMNS, rows),
     ]
 
@@ -271,8 +238,9 @@ def _beyond(results: Results) -> list[str]:
     names = [NAMES[method] for method in methods]
     return [
         "## Beyond the paper",
-        "Mean ± std over draws on the reference split (range over splits). The default floor keeps σ_p at or above "
-        "√ε·σ₁; `ocrep_cv` takes the best conditioned γ among those that cross-validation cannot tell from its best.",
+        "Mean ± std over draws on the reference split (range over splits). The default floor chooses γ as if σ_p were "
+        "at least √ε·σ₁; `ocrep_cv` takes the best conditioned γ among those whose cross-validation error is within "
+        "one standard error of the least.",
         "### Fixed sizes",
         table(
             ["data", "M", *names],
@@ -319,8 +287,8 @@ def _peak(results: Results) -> list[str]:
     ]
     return [
         "### M around N: the singular peak",
-        "Hidden units over training rows (M/N) along the columns. Where H turns from tall to wide, σ_p is smallest; "
-        "the paper did not look there. Median over all draws and splits (largest).",
+        "Columns: hidden units over training rows (M/N). At M = N, where H turns from tall to wide, σ_p is smallest; "
+        "the paper does not cover these sizes. Median over all draws and splits (largest).",
         table(["data", "method", *(f"M/N = {share:g}" for share in shares)], lines),
     ]
 
@@ -333,7 +301,7 @@ def _misprints() -> list[str]:
     sentences = [*dict.fromkeys(MISPRINTS.values()), *MISPRINTS_IN_TEXT]
     return [
         "## Suspected misprints in the paper",
-        "Where the paper contradicts itself or its neighbours. No number was changed; cells touched carry the note.",
+        "The paper contradicts itself in these places. No number was changed; the cells concerned carry a note.",
         "\n".join(f"- {sentence}" for sentence in sentences),
     ]
 
