@@ -101,7 +101,7 @@ def test_another_version_is_refused(finished, tmp_path):
     about = study.about(folder)
     about["versions"]["ocrep"] = "0.0.1"
     (folder / "about.json").write_text(json.dumps(about))
-    with pytest.raises(ValueError, match=r"versions.ocrep is .* here and '0.0.1' there"):
+    with pytest.raises(ValueError, match=r"versions.ocrep is .* now and was '0.0.1' then"):
         study.run(TINY, folder)
 
 

@@ -118,7 +118,7 @@ def collect(records: Iterable[Mapping[str, Any]]) -> Results:
         kind, n_hidden, error = record["kind"], record.get("n_hidden"), record.get("error")
         if kind not in ("fixed", "path", "literature", "peak"):
             continue
-        if not _usable(error):
+        if not _finite(error):
             reason = record.get("reason") or "no finite error"
             case = (record["data"], n_hidden, record["method"], reason)
             without_number.add((case, kind, record["split"], record["draw"]))
@@ -135,12 +135,12 @@ def collect(records: Iterable[Mapping[str, Any]]) -> Results:
     return Results(values, dict(Counter(case for case, *_ in without_number)))
 
 
-def _usable(number: float | None) -> bool:
+def _finite(number: float | None) -> bool:
     return number is not None and math.isfinite(number)
 
 
 def _put(values: dict[Key, Values], kind: str, record: Mapping[str, Any], n_hidden: Any, number: Any) -> None:
-    if not _usable(number):
+    if not _finite(number):
         return
     case = values.setdefault((kind, record["data"], n_hidden, record["method"]), {})
     place = (record["split"], record["draw"])

@@ -1,13 +1,13 @@
-"""The paper's experiments as data: what is run, how often, on which splits, with which seeds (paper, section 5).
+"""The paper's experiments as data: data sets, hidden sizes, rules, and numbers of splits and draws (paper, section 5).
 
-The set-up is that of the paper where it says so, and recovered from its condition numbers where it does not: inputs to
-[−1, 1] by the training rows, sigmoid units, weights and biases U(−1, 1), no output bias, targets ±1 one-hot, splits
-70/30, three-fold cross-validation on the training part, OCReP to the letter (`floor=0.0`).
+The set-up follows the paper; where the paper is silent, it was found by matching the published condition numbers:
+inputs scaled to [−1, 1] by the training rows, sigmoid units, weights and biases U(−1, 1), no output bias, targets ±1
+one-hot, splits 70/30, three-fold cross-validation on the training part, γ = σ₁σ_p without a precision floor.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ocrep.rules import GCV, KFold, OCReP, OCRePCV, RidgeFormula, Rule, Unregularized
@@ -18,7 +18,7 @@ PAPER_GRID = "ocrep_paper"
 
 REGRESSION = ("abalone", "machine_cpu", "delta_ailerons", "housing")
 CLASSIFICATION = ("iris", "diabetes", "wine", "segment")
-# Section 5.1: a fixed, high number of hidden units, by the size of the data set.
+# Section 5.1: fixed numbers of hidden units, larger for larger data sets.
 FIXED_SIZES: dict[str, tuple[int, ...]] = {
     "abalone": (50, 100, 200, 300),
     "machine_cpu": (50, 100),
@@ -31,13 +31,13 @@ FIXED_SIZES: dict[str, tuple[int, ...]] = {
 }
 # Table 9 compares with ELM at its own 1000 units.
 ELM_SIZE = 1000
-# Hidden sizes around the number of training rows, where H turns from tall to wide: not in the paper.
+# Hidden sizes relative to the number of training rows; at 1 H turns from tall to wide. Not in the paper.
 PEAK_SHARES = (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
 PEAK_SETS = ("machine_cpu", "housing", "iris", "wine")
 
 
 def rules_for(task: str) -> dict[str, Rule]:
-    """The paper's ways to choose γ, to the letter, and our two additions: `ocrep_floor` and `ocrep_cv`."""
+    """Return the paper's rules for γ, without a precision floor, and our additions `ocrep_floor` and `ocrep_cv`."""
     scoring: Any = "squared" if task == "regression" else "error"
     chosen: dict[str, Rule] = {
         "ocrep": OCReP(floor=0.0),
@@ -47,14 +47,14 @@ def rules_for(task: str) -> dict[str, Rule]:
         "ocrep_floor": OCReP(),
         "ocrep_cv": OCRePCV(),
     }
-    if task == "regression":  # one target: the ridge literature knows no more
+    if task == "regression":  # these formulas are for one target
         chosen |= {name: RidgeFormula(name, floor=0.0) for name in ("kibria", "hoerl_kennard")}
     return chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How deep to go; everything else is above."""
+    """How much to run: data sets, hidden sizes, and numbers of splits and draws of the hidden layer."""
 
     name: str
     data_sets: tuple[str, ...]
@@ -69,23 +69,22 @@ class Protocol:
     segment_step: int
     segment_largest: int
     segment_draws: int
-    fixed_sizes: tuple[tuple[str, tuple[int, ...]], ...] = tuple(FIXED_SIZES.items())
+    fixed_sizes: tuple[tuple[str, tuple[int, ...]], ...] = field(default=tuple(FIXED_SIZES.items()), repr=False)
     literature: tuple[str, ...] = ("elm", "relm", "trop_elm", "pruned_elm")
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, to be kept beside the results and compared before they are continued."""
+        """Return plain data, which is stored with the results and compared before a run continues."""
         return asdict(self)
 
     def sizes_of(self, data: str) -> tuple[int, ...]:
-        """The fixed hidden sizes of a data set."""
+        """Return the fixed hidden sizes of a data set."""
         return dict(self.fixed_sizes)[data]
 
     def path_sizes(self, data: str) -> list[int]:
-        """The hidden sizes along the path of a data set."""
-        step, largest = (
-            (self.segment_step, self.segment_largest) if data == "segment" else (self.path_step, self.path_largest)
-        )
-        return list(range(step, largest + 1, step))
+        """Return the hidden sizes along the path of a data set."""
+        if data == "segment":
+            return list(range(self.segment_step, self.segment_largest + 1, self.segment_step))
+        return list(range(self.path_step, self.path_largest + 1, self.path_step))
 
 
 FULL = Protocol(

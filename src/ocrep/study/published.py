@@ -1,4 +1,4 @@
-"""The numbers the paper published, what it concluded from them, and where it seems to contradict itself.
+"""The numbers that the paper published, its conclusions, and the places where it seems to contradict itself.
 
 Source: R. Cancelliere, M. Gai, P. Gallinari, L. Rubini (2015). OCReP: An Optimally Conditioned Regularization for
 Pseudoinversion Based Neural Training. Neural Networks. arXiv:1508.06095. `published.csv` holds every number of its
@@ -24,11 +24,11 @@ EXPERIMENTS: dict[str, str] = {
     "relm": "RELM",
     "trop_elm": "TROP-ELM",
 }
-# Each method has its own hidden size there, chosen by cross-validation.
+# In these experiments each method has its own hidden size, chosen by cross-validation.
 SIZE_CHOSEN = ("hidden_size", "relm", "trop_elm")
-# Their tables list the rival alone: OCReP's values stand in the tables of `ocrep_vs_cv`.
+# Their tables list only the rival; OCReP's values are those of `ocrep_vs_cv`.
 RIVAL_ALONE = ("gcv", "kibria", "hoerl_kennard")
-# Section 6.1 says in words which unmarked GCV cells are "statistically comparable"; OCReP wins the others.
+# Section 6.1 says which unmarked GCV cells are "statistically comparable"; OCReP wins the others.
 GCV_TIES = (("abalone", 100), ("housing", 100), ("diabetes", 100))
 
 
@@ -44,25 +44,25 @@ class Cell:
     std: float | None
     marked_best: bool | None
     rounding: float
-    """Half a unit of the last digit the paper prints."""
+    """Half a unit of the last digit that the paper prints."""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What a pattern of `MISPRINTS` is compared with."""
+        """The texts that the patterns of `MISPRINTS` match."""
         return self.experiment, self.data, str(self.n_hidden), self.method
 
 
 @dataclass(frozen=True, slots=True)
 class Rivalry:
-    """OCReP and a rival as published, and who is better in the paper's view.
+    """OCReP and a rival as published, and which of them the paper calls better.
 
     Attributes
     ----------
     ocrep, rival : Cell
         The two values.
     verdict : {"ocrep", "rival", "tie", "not rival"}
-        By the paper's bold marks (a significant difference at 99 %), or its words where it marks nothing. "not rival":
-        the paper marks only rivals that beat OCReP, and does not say whether this one ties or loses.
+        From the paper's bold marks (a significant difference at 99 %), or from its text if nothing is marked. "not
+        rival": the paper marks only rivals that are better than OCReP, and this one is not marked.
     """
 
     ocrep: Cell
@@ -71,12 +71,12 @@ class Rivalry:
 
     @property
     def winner(self) -> str:
-        """Who has the smaller published error; "tie" where both print the same number."""
+        """The method with the smaller published error; "tie" if the printed numbers are equal."""
         return winner(self.ocrep.error - self.rival.error)
 
 
 def winner(difference: float) -> str:
-    """Who is better by the sign of error(OCReP) − error(rival)."""
+    """Return the better method by the sign of error(OCReP) − error(rival)."""
     return "tie" if difference == 0 else "ocrep" if difference < 0 else "rival"
 
 
@@ -111,7 +111,7 @@ MISPRINTS_IN_TEXT = (
 
 
 def misprint(cell: Cell) -> str:
-    """The suspected misprints that touch a cell, in words; empty where there are none."""
+    """Return a note on the suspected misprints in a cell; an empty text for most cells."""
     found = [
         sentence
         for pattern, sentence in MISPRINTS.items()
@@ -122,7 +122,7 @@ def misprint(cell: Cell) -> str:
 
 @cache
 def cells() -> tuple[Cell, ...]:
-    """Every number of the paper's tables, in the order of `EXPERIMENTS`, then by data set, size and method."""
+    """Return all numbers of the paper's tables, in the order of `EXPERIMENTS`, then by data set, size and method."""
     text = resources.files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
     order = list(EXPERIMENTS)
     found = [
@@ -140,7 +140,7 @@ def cells() -> tuple[Cell, ...]:
     ]
 
     def place(cell: Cell) -> tuple[int, str, int, bool, str]:
-        # OCReP before its rival; where sizes are chosen, they do not tell which cells belong together.
+        # OCReP before its rival. Chosen sizes differ between the methods of one comparison, so they do not sort.
         size = 0 if cell.experiment in SIZE_CHOSEN else cell.n_hidden
         return order.index(cell.experiment), cell.data, size, cell.method != "ocrep", cell.method
 
@@ -158,7 +158,7 @@ def _rounding(experiment: str, data: str, text: str) -> float:
 
 @cache
 def rivalries() -> tuple[Rivalry, ...]:
-    """Every comparison of the paper: OCReP against each rival on the same data set (and size, where it is fixed)."""
+    """Return all comparisons of the paper: OCReP and each rival on the same data set (and size, if it is fixed)."""
     ocrep = {(c.experiment, c.data): c for c in cells() if c.method == "ocrep"}
     fixed = {(c.data, c.n_hidden): c for c in cells() if c.method == "ocrep" and c.experiment == "ocrep_vs_cv"}
     found = []
@@ -181,7 +181,7 @@ def _verdict(ocrep: Cell, rival: Cell) -> str:
     if rival.experiment in RIVAL_ALONE:
         return "not rival"
     if rival.method == "unregularized":
-        # Marks in these tables are between OCReP and cross-validation only; section 5.2 says that OCReP is better
-        # than the unregularized network on all eight sets, at 99 %.
+        # The marks in these tables compare OCReP with cross-validation; section 5.2 says that OCReP is better than
+        # the unregularized network on all eight data sets, at 99 %.
         return "ocrep"
     return "ocrep" if ocrep.marked_best else "tie"

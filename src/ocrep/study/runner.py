@@ -1,4 +1,4 @@
-"""Run a protocol into a folder: in parallel, resumable, the same bytes whatever the number of workers."""
+"""Run a protocol into a folder: in parallel, resumable, with the same results for any number of workers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import ocrep
 from ocrep._choices import pick
+from ocrep._files.atomic import replacing
 from ocrep.datasets import load
 from ocrep.study.experiments import Job, Record, run_job
 from ocrep.study.protocol import PEAK_SETS, PROTOCOLS, REFERENCE_SPLIT, Protocol
@@ -33,25 +34,30 @@ LEAST_FREE_BYTES = 50_000_000
 
 
 def run(protocol: str | Protocol, folder: str | Path, *, n_jobs: int = 2, progress: bool | None = None) -> list[Record]:
-    """Run what the folder does not have yet, and give all records.
+    """Run all jobs whose results are not yet in the folder, and return all records.
 
-    Interrupted, even by a kill, and started again, it goes on where it stopped. A folder that holds results of another
-    protocol or version is refused, and so is a second run beside one that is still going on.
+    A run that was interrupted or killed continues where it stopped. A folder with results of another protocol or
+    version raises a ValueError, and a second run in the same folder at the same time raises a RuntimeError.
 
     Parameters
     ----------
     protocol : "quick", "full" or Protocol
         What to run.
     folder : path
-        Where results are kept; made if it is not there.
+        Where results are stored; created if it does not exist.
     n_jobs : int, default=2
         Worker processes, each with one BLAS thread. Results do not depend on it.
     progress : bool or None, default=None
-        Whether to show a progress line with the time left; by default if the error stream is a terminal.
+        Whether to show a progress line with the remaining time; None shows it if the error stream is a terminal.
+
+    Returns
+    -------
+    list of dict
+        The records of all jobs, new and old.
     """
     if isinstance(protocol, str):
         protocol = pick("protocol", protocol, PROTOCOLS)
-    folder = _usable(Path(folder))
+    folder = _writable(Path(folder))
     with _alone(folder):
         sets, missing = _load(protocol)
         _describe(folder, protocol, missing)
@@ -69,10 +75,10 @@ def run(protocol: str | Protocol, folder: str | Path, *, n_jobs: int = 2, progre
 
 
 def jobs(protocol: Protocol, data_sets: tuple[str, ...]) -> list[Job]:
-    """All units of work, those of the reference split first."""
+    """Return all jobs, those of the reference split first."""
     work = []
     for data in data_sets:
-        # Segment's path is as long as all others together: it stays on the reference split.
+        # Segment's path takes as long as all others together: it is run on the reference split only.
         path_draws, further_paths = (protocol.segment_draws, 0) if data == "segment" else (protocol.path_draws, 1)
         for split in range(1 + protocol.further_splits):
             reference = split == REFERENCE_SPLIT
@@ -85,13 +91,13 @@ def jobs(protocol: Protocol, data_sets: tuple[str, ...]) -> list[Job]:
 
 
 def read(folder: str | Path) -> list[Record]:
-    """The records of a folder, in an order that does not depend on how they came."""
+    """Return the records of a folder, sorted by job."""
     lines = _lines(Path(folder))
     return [record for key in sorted(lines) for record in lines[key]["records"]]
 
 
 def about(folder: str | Path) -> dict[str, Any]:
-    """What a folder's results are: protocol, versions, machine, missing data sets."""
+    """Return the description of a folder's results: protocol, versions, machine, missing data sets."""
     path = Path(folder) / ABOUT
     if not path.is_file():
         raise FileNotFoundError(f"{folder} holds no study: run one with ocrep.study.run(...) first.")
@@ -100,14 +106,14 @@ def about(folder: str | Path) -> dict[str, Any]:
 
 def _work(job: Job, data: Any, protocol: Protocol) -> dict[str, Any]:
     start = time.perf_counter()
-    # One BLAS thread, not only for speed: sums in another order would be other bytes.
+    # One BLAS thread, also for reproducibility: with several, sums are rounded in another order.
     with threadpool_limits(limits=1):
         records = run_job(job, data, protocol)
     return {"key": job.key, "seed": job.seed, "seconds": round(time.perf_counter() - start, 3), "records": records}
 
 
 def _lines(folder: Path) -> dict[str, Any]:
-    """Results by key; a last line that an interruption cut off is taken away."""
+    """Results by key; a last line that an interruption cut off is removed."""
     path = folder / RESULTS
     if not path.exists():
         return {}
@@ -119,7 +125,7 @@ def _lines(folder: Path) -> dict[str, Any]:
 
 
 def _load(protocol: Protocol) -> tuple[dict[str, Any], dict[str, str]]:
-    """The data sets that can be had, and for the others a sentence that says how to get them."""
+    """The available data sets, and for each missing one a sentence on how to get it."""
     sets, missing = {}, {}
     for name in protocol.data_sets:
         try:
@@ -130,11 +136,10 @@ def _load(protocol: Protocol) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _describe(folder: Path, protocol: Protocol, missing: dict[str, str]) -> None:
-    """Say what the folder holds, or refuse to mix it with something else."""
-    versions = {library.__name__: library.__version__ for library in (ocrep, np, scipy, sklearn)}
+    """Write the description of the results; raise if the folder holds those of another protocol or version."""
     now = {
         "protocol": json.loads(json.dumps(protocol.as_dict())),
-        "versions": versions,
+        "versions": {library.__name__: library.__version__ for library in (ocrep, np, scipy, sklearn)},
         "machine": f"{platform.machine()}, {platform.system()}, {platform.python_implementation()} "
         f"{platform.python_version()}, {os.cpu_count()} cores",
         "missing": missing,
@@ -143,37 +148,36 @@ def _describe(folder: Path, protocol: Protocol, missing: dict[str, str]) -> None
     if path.exists():
         before = json.loads(path.read_text(encoding="utf-8"))
         differences = [
-            f"{part}.{name} is {now[part].get(name)!r} here and {before[part].get(name)!r} there"
+            f"{part}.{name} is {now[part].get(name)!r} now and was {before[part].get(name)!r} then"
             for part in ("protocol", "versions")
             for name in sorted({*now[part], *before[part]})
             if now[part].get(name) != before[part].get(name)
         ]
         if differences:
             raise ValueError(f"{folder} holds another study ({'; '.join(differences)}): use another folder.")
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
 
 
-def _usable(folder: Path) -> Path:
-    """Find out now, not after an hour, whether the folder can be written to."""
+def _writable(folder: Path) -> Path:
+    """Check before the work begins that the folder can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".probe-{os.getpid()}"
         probe.write_bytes(b"x")
         probe.unlink()
     except OSError as reason:
-        raise OSError(f"{folder} cannot be written to ({reason}): choose another folder for the study.") from reason
+        raise OSError(f"Cannot write to {folder} ({reason}): choose another folder for the study.") from reason
     if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
         raise OSError(
-            f"Less than {LEAST_FREE_BYTES // 10**6} MB are free in {folder}: make room or choose another folder."
+            f"Less than {LEAST_FREE_BYTES // 10**6} MB are free in {folder}: free some space, or choose another folder."
         )
     return folder
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep a second run out; the lock goes with the process, so a killed run leaves none behind."""
+    """Exclude a second run by a lock that ends with the process, even if it is killed."""
     with (folder / LOCK).open("w") as lock:
         try:
             import fcntl
@@ -181,7 +185,7 @@ def _alone(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RuntimeError(f"Another run is writing to {folder}: wait for it, or choose another folder.") from None
-        except ImportError:  # pragma: no cover - no such locks outside POSIX
+        except ImportError:  # pragma: no cover - fcntl exists on POSIX only
             pass
         yield
 
