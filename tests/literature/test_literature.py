@@ -1,4 +1,7 @@
-"""The literature's methods against their own equations."""
+"""The methods of the literature against the equations of their publications."""
+
+import inspect
+import re
 
 import numpy as np
 import pandas as pd
@@ -19,9 +22,9 @@ from ocrep.literature import (
     RELMRegressor,
     TROPELMRegressor,
 )
+from ocrep.literature.op_elm import rank_units
 from ocrep.literature.pruned import PATHS, bic
 from ocrep.literature.relm import robust_weights
-from ocrep.literature.trop import rank_units
 
 REGRESSORS = [ELMRegressor, RELMRegressor, TROPELMRegressor, OPELMRegressor, PrunedELMRegressor]
 EVERY = [*REGRESSORS, ELMClassifier, RELMClassifier]
@@ -53,6 +56,32 @@ def test_the_defaults_are_those_of_the_publications():
     assert RELMRegressor().grid == "relm"
     X, y = smooth_problem(60, 5)
     assert any(np.isclose(RELMRegressor(random_state=0).fit(X, y).gamma_, rules.GRIDS["relm"]))
+
+
+def section(estimator, title):
+    """Names that a section of the class's docstring describes."""
+    text = inspect.cleandoc(estimator.__doc__).partition(f"\n{title}\n{'-' * len(title)}\n")[2]
+    return re.findall(r"^(\w+) :", re.split(r"\n\w[\w ]*\n---", text)[0], flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("estimator", EVERY)
+def test_every_parameter_and_attribute_is_documented(estimator):
+    X, y = load("iris", return_X_y=True, as_frame=True)
+    model = estimator(n_hidden=5, random_state=0)
+    if isinstance(model, RELMRegressor | RELMClassifier):
+        model.set_params(weighted=True)
+    model.fit(X, X.iloc[:, 0] if estimator in REGRESSORS else y)
+    assert section(estimator, "Parameters") == list(inspect.signature(estimator).parameters)
+    assert set(section(estimator, "Attributes")) == {name for name in vars(model) if name.endswith("_")}
+    assert "See Also\n    --------\n" in estimator.__doc__
+    assert "References\n    ----------\n    .. [1]" in estimator.__doc__
+
+
+def test_the_map_of_mixed_units_prints_on_one_line():
+    X, y = smooth_problem(40, 4)
+    model = OPELMRegressor(9, random_state=0).fit(X, y)
+    assert repr(model._candidates(X)) == "MixedMap(4 linear and 5 + 4 hidden units)"
+    assert "\n" not in repr(model.map_)
 
 
 @pytest.mark.parametrize("estimator", EVERY)
@@ -161,7 +190,7 @@ def test_the_ranking_is_that_of_lars_on_the_units_themselves():
     np.testing.assert_array_equal(rank_units(Factor.of(H, y, intercept=True)), order)
 
 
-def test_several_targets_rank_the_units_that_serve_them():
+def test_several_targets_rank_the_units_that_explain_them_first():
     rng = np.random.default_rng(0)
     H = rng.standard_normal((200, 10))
     T = np.column_stack([3 * H[:, 7] + H[:, 2], 3 * H[:, 7] - H[:, 4]]) + 0.1 * rng.standard_normal((200, 2))
@@ -208,7 +237,7 @@ def _gamma_of(model, H, y):
 
 @pytest.mark.parametrize("estimator", [TROPELMRegressor, OPELMRegressor])
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_the_kept_units_are_the_network(estimator, n_targets):
+def test_the_selected_units_are_the_network(estimator, n_targets):
     X, y = smooth_problem(80, 4)
     T = y if n_targets == 1 else np.column_stack([y, X[:, 0]])
     model = estimator(n_hidden=15, random_state=0).fit(X, T)
@@ -292,7 +321,7 @@ def test_the_penalties_span_what_the_docstring_says():
 
 
 @pytest.mark.parametrize("penalty", sorted(PATHS))
-def test_few_rows_do_not_fool_bic(penalty):
+def test_bic_does_not_overfit_few_rows(penalty):
     X, y = load("housing", return_X_y=True)
     rows = np.random.default_rng(1).permutation(506)
     train, test = rows[:60], rows[60:]
@@ -316,7 +345,7 @@ def test_options_reach_the_network():
     assert small.n_hidden_ == 3
 
 
-def test_a_second_fit_leaves_nothing_of_the_first():
+def test_a_second_fit_removes_the_attributes_of_the_first():
     X, y = smooth_problem(60, 4)
     model = RELMRegressor(6, weighted=True, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")), y)
     model.set_params(weighted=False).fit(X, y)
@@ -324,7 +353,7 @@ def test_a_second_fit_leaves_nothing_of_the_first():
     assert not hasattr(model, "feature_names_in_")
 
 
-def test_targets_of_several_targets_count_alike():
+def test_several_targets_count_equally():
     X, y = smooth_problem(80, 4)
     noise = np.random.default_rng(0).standard_normal(80)
     predictions = [
@@ -334,7 +363,7 @@ def test_targets_of_several_targets_count_alike():
     np.testing.assert_allclose(predictions[0], predictions[1], rtol=1e-6)
 
 
-def test_a_target_without_signal_leaves_the_mean():
+def test_a_target_without_signal_is_predicted_by_its_mean():
     X, _ = smooth_problem(60, 4)
     for y in (np.full(60, 3.0), np.zeros(60)):
         model = PrunedELMRegressor(10, random_state=0).fit(X, y)
@@ -351,7 +380,7 @@ def test_a_target_without_signal_leaves_the_mean():
 
 @pytest.mark.parametrize("estimator", REGRESSORS)
 @pytest.mark.parametrize("labels", [["a", "b"] * 20, np.array(["a", "b"] * 20, dtype=object), [True, False] * 20])
-def test_labels_are_refused_by_methods_for_regression(estimator, labels):
+def test_labels_are_an_error_for_methods_of_regression(estimator, labels):
     X, _ = smooth_problem(40, 4)
     with pytest.raises(ValueError, match=r"is a method for regression.*use ELMClassifier"):
         estimator().fit(X, labels)

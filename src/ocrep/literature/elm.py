@@ -1,9 +1,9 @@
-"""ELM with a regularized output layer (Huang, Zhou, Ding, Zhang, IEEE Trans. SMC-B 42, 2012)."""
+"""ELM: a random hidden layer with a regularized output layer, its parameter C by cross-validation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,16 +16,28 @@ from ocrep.rules.search import check_grid
 
 
 class _ELM(NetworkBased):
-    """β = (I/C + HᵀH)⁻¹HᵀT, which is Tikhonov's with γ = 1/C."""
+    """β = (I/C + HᵀH)⁻¹HᵀT, which is Tikhonov regularization with γ = 1/C."""
 
-    n_hidden: int
-    C: str | float | Sequence[float]
-    regularized: bool
-    n_folds: int
-    activation: str | Callable[[Array], Array]
-    input_scaling: Any
-    _network_class: ClassVar[type[PinvRegressor] | type[PinvClassifier]]
-    _scoring: ClassVar[Any] = "squared"
+    _scoring: ClassVar[Literal["squared", "error"]]
+
+    def __init__(
+        self,
+        n_hidden: int = 1000,
+        *,
+        C: str | float | Sequence[float] = "cv",
+        regularized: bool = True,
+        n_folds: int = 3,
+        activation: str | Callable[[Array], Array] = "sigmoid",
+        input_scaling: Any = "minmax",
+        random_state: Any = None,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.C = C
+        self.regularized = regularized
+        self.n_folds = n_folds
+        self.activation = activation
+        self.input_scaling = input_scaling
+        self.random_state = random_state
 
     def _rule(self) -> Rule:
         if not self.regularized:
@@ -52,88 +64,131 @@ class _ELM(NetworkBased):
 
 
 class ELMRegressor(_ELM, NetworkRegressor):
-    """Extreme learning machine for regression, with its parameter C by cross-validation.
+    """Extreme learning machine for regression, its parameter C by cross-validation.
 
-    The publication minimises ‖β‖² + C·‖Hβ − T‖² and searches C over 2⁻²⁴, …, 2²⁵ with 1000 sigmoid units. It leaves
-    open the number of folds (three here, as in the OCReP paper) and the input range (here [−1, 1] by the training
-    rows). No precision floor is applied: this is the method as published.
+    It minimises ‖β‖² + C·‖Hβ − T‖² over the output weights β of a random hidden layer. C is searched over
+    2⁻²⁴, …, 2²⁵ with 1000 sigmoid units, as in the publication [1]_.
 
     Parameters
     ----------
     n_hidden : int, default=1000
         Number of hidden units.
     C : "cv", float or sequence of float, default="cv"
-        "cv" searches 2⁻²⁴, …, 2²⁵; a number is taken as it is; a sequence is searched.
+        "cv" searches 2⁻²⁴, …, 2²⁵ by cross-validation; a sequence is searched instead; a number is used as it is.
     regularized : bool, default=True
         False is the plain ELM, the pseudoinverse ("Sigm-unreg" in the OCReP paper).
     n_folds : int, default=3
-        Folds of the cross-validation.
-    activation, scale, random_state
-        As in `PinvRegressor`.
+        Number of folds of the cross-validation.
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
 
     Attributes
     ----------
     C_ : float
         The chosen C, infinite without regularization.
+    gamma_ : float
+        1/C_.
+    coef_ : ndarray of shape (n_hidden,) or (n_targets, n_hidden)
+        Output weights β.
+    intercept_ : float or ndarray of shape (n_targets,)
+        0: the method has no intercept.
+    n_hidden_ : int
+        Number of hidden units.
+    layer_ : RandomLayer
+        The hidden layer.
     network_ : PinvRegressor
-        The trained network; `gamma_` is 1/C_, and `coef_`, `intercept_`, `layer_`, `n_hidden_` are its own.
+        The trained network.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X has names that are all strings.
+
+    See Also
+    --------
+    ELMClassifier : The same method for classification.
+    RELMRegressor : γ and the number of units by cross-validation.
+    ocrep.PinvRegressor : The network with any rule for γ.
+
+    Notes
+    -----
+    The publication leaves open the number of folds (three here, as in the OCReP paper) and the input range ([−1, 1] by
+    the training rows here). No precision floor is applied to γ.
+
+    References
+    ----------
+    .. [1] Huang, Zhou, Ding, Zhang, "Extreme learning machine for regression and multiclass classification",
+       IEEE Transactions on Systems, Man, and Cybernetics B 42 (2012).
     """
 
-    def __init__(
-        self,
-        n_hidden: int = 1000,
-        *,
-        C: str | float | Sequence[float] = "cv",
-        regularized: bool = True,
-        n_folds: int = 3,
-        activation: str | Callable[[Array], Array] = "sigmoid",
-        input_scaling: Any = "minmax",
-        random_state: Any = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.C = C
-        self.regularized = regularized
-        self.n_folds = n_folds
-        self.activation = activation
-        self.input_scaling = input_scaling
-        self.random_state = random_state
+    _scoring = "squared"
 
 
 class ELMClassifier(_ELM, NetworkClassifier):
-    """Extreme learning machine for classification, with its parameter C by cross-validated accuracy.
+    """Extreme learning machine for classification, its parameter C by cross-validated accuracy.
 
-    As `ELMRegressor`; C has the fewest misclassified rows in cross-validation, the smallest γ of equals.
+    It minimises ‖β‖² + C·‖Hβ − T‖² over the output weights β of a random hidden layer, with labels coded ±1. C is
+    searched over 2⁻²⁴, …, 2²⁵ with 1000 sigmoid units, as in the publication [1]_.
 
     Parameters
     ----------
-    n_hidden, C, regularized, n_folds, activation, scale, random_state
-        As in `ELMRegressor`.
+    n_hidden : int, default=1000
+        Number of hidden units.
+    C : "cv", float or sequence of float, default="cv"
+        "cv" searches 2⁻²⁴, …, 2²⁵ for the fewest misclassified rows in cross-validation, the largest C of equals; a
+        sequence is searched instead; a number is used as it is.
+    regularized : bool, default=True
+        False is the plain ELM, the pseudoinverse ("Sigm-unreg" in the OCReP paper).
+    n_folds : int, default=3
+        Number of folds of the cross-validation.
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
 
     Attributes
     ----------
     C_ : float
         The chosen C, infinite without regularization.
+    gamma_ : float
+        1/C_.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (1, n_hidden) or (n_classes, n_hidden)
+        Output weights β.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        0: the method has no intercept.
+    n_hidden_ : int
+        Number of hidden units.
+    layer_ : RandomLayer
+        The hidden layer.
     network_ : PinvClassifier
         The trained network.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X has names that are all strings.
+
+    See Also
+    --------
+    ELMRegressor : The same method for regression.
+    RELMClassifier : γ and the number of units by cross-validation.
+    ocrep.PinvClassifier : The network with any rule for γ.
+
+    Notes
+    -----
+    The publication leaves open the number of folds (three here, as in the OCReP paper) and the input range ([−1, 1] by
+    the training rows here). No precision floor is applied to γ.
+
+    References
+    ----------
+    .. [1] Huang, Zhou, Ding, Zhang, "Extreme learning machine for regression and multiclass classification",
+       IEEE Transactions on Systems, Man, and Cybernetics B 42 (2012).
     """
 
-    _scoring: ClassVar[Any] = "error"
-
-    def __init__(
-        self,
-        n_hidden: int = 1000,
-        *,
-        C: str | float | Sequence[float] = "cv",
-        regularized: bool = True,
-        n_folds: int = 3,
-        activation: str | Callable[[Array], Array] = "sigmoid",
-        input_scaling: Any = "minmax",
-        random_state: Any = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.C = C
-        self.regularized = regularized
-        self.n_folds = n_folds
-        self.activation = activation
-        self.input_scaling = input_scaling
-        self.random_state = random_state
+    _scoring = "error"

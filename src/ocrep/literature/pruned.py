@@ -1,10 +1,11 @@
-"""Pruned ELM: a regularization path on H, the model by BIC, units without weight removed."""
+"""Pruned ELM: output weights along a regularization path, the model by BIC, and units without weight removed."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,44 +19,80 @@ from ocrep.literature.units import SelectedUnits
 from ocrep.rules.criteria import mean_log
 
 N_PENALTIES = 100
-# The path ends at this share of the penalty that removes everything.
+# The path ends at this share of the smallest penalty that removes every unit.
 LEAST_PENALTY = 1e-5
+
+
+class Path(NamedTuple):
+    """A regularization path."""
+
+    penalties: np.ndarray
+    weights: np.ndarray
+    """(n_penalties, n_units, n_targets)."""
+    dof: np.ndarray
+    """Degrees of freedom of each model, of shape (n_penalties,)."""
 
 
 class PrunedELMRegressor(SelectedUnits):
     """An ELM whose units are pruned by the lasso or the elastic net, the model chosen by BIC.
 
-    Reference: Martínez-Martínez, Escandell-Montero, Soria-Olivas, Martín-Guerrero, Magdalena-Benedito,
-    Gómez-Sanchis, Neurocomputing 74 (2011). Weights along about 100 penalties, BIC = n·log(rss/n) + log(n)·dof, and the
-    units whose weight is zero are removed from the layer.
-
-    The publication leaves open, and here is chosen: the degrees of freedom (units with weight for the lasso, the
-    trace of the smoother on those units otherwise); equal l₁ and l₂ parts in the elastic net; penalties evenly spaced
-    in the logarithm down to 10⁻⁵ of the largest; no model that spends more than half of the rows, where BIC means
-    nothing; a constant that is not penalised; units not standardised. With several targets a unit is kept or removed
-    for all of them (the group lasso). The lasso of one target is exact (LARS); the others come from coordinate descent.
+    Output weights are computed along 100 penalties. The model with the least BIC = n·log(rss/n) + log(n)·dof is chosen,
+    and the units whose weight is zero are removed from the layer [1]_.
 
     Parameters
     ----------
     n_hidden : int, default=100
         Number of units before pruning.
     penalty : {"lasso", "elastic_net", "ridge"}, default="lasso"
-        The path. "ridge" removes no unit that explains anything.
-    activation, scale, random_state
-        As in `PinvRegressor`.
+        The penalty of the path. "ridge" removes only units that explain nothing.
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
 
     Attributes
     ----------
     n_hidden_ : int
-        Number of units left.
-    kept_ : ndarray
-        Which of the drawn units they are.
+        Number of units after pruning.
+    kept_ : ndarray of shape (n_hidden_,)
+        Their numbers among the drawn units.
     layer_ : RandomLayer
-        The layer of the units left, and no others.
-    penalties_, bic_ : ndarray
-        The path's penalties and the BIC of each; the model is at the least.
-    coef_, intercept_
-        Weights of the units left, in scikit-learn's shapes.
+        The layer of the kept units.
+    map_ : HiddenMap
+        The map from inputs to the kept units.
+    penalties_ : ndarray of shape (n_penalties,)
+        The penalties of the path.
+    bic_ : ndarray of shape (n_penalties,)
+        The BIC of each model of the path.
+    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
+        Output weights of the kept units.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X has names that are all strings.
+
+    See Also
+    --------
+    TROPELMRegressor : Units ranked by LARS and selected by leave-one-out.
+    ocrep.PinvRegressor : All units, with any rule for γ.
+
+    Notes
+    -----
+    The publication leaves open, and this implementation chooses: the degrees of freedom (the number of units with
+    weight for the lasso, else the trace of the smoother on those units); equal l₁ and l₂ parts in the elastic net;
+    penalties evenly spaced in the logarithm down to 10⁻⁵ of the largest; only models with at most half as many degrees
+    of freedom as rows, because BIC loses its meaning beyond; an intercept without penalty; units without
+    standardisation. With several targets a unit is kept or removed for all of them (the group lasso). The lasso of one
+    target is exact (LARS); the group lasso and the elastic net use coordinate descent.
+
+    References
+    ----------
+    .. [1] Martínez-Martínez, Escandell-Montero, Soria-Olivas, Martín-Guerrero, Magdalena-Benedito, Gómez-Sanchis,
+       "Regularized extreme learning machine for regression problems", Neurocomputing 74 (2011).
     """
 
     def __init__(
@@ -93,33 +130,32 @@ class PrunedELMRegressor(SelectedUnits):
 
 
 def bic(factor: Factor, weights: np.ndarray, intercepts: np.ndarray, dof: np.ndarray) -> np.ndarray:
-    """n·log(rss/n) + log(n)·dof per target, for weights (penalties × M × Q); infinite where it means nothing.
+    """n·log(rss/n) + log(n)·dof, averaged over targets, for weights of shape (penalties, M, Q).
 
-    With as many parameters as rows the residual goes to nothing and its logarithm to −∞, whatever the data: models that
-    spend more than half of the rows are not admitted.
+    With as many parameters as rows the residual goes to 0 and its logarithm to −∞, whatever the data. So BIC is set to
+    infinity for models with more degrees of freedom than half of the rows.
     """
     rss = factor.squared_error_by_target(weights, intercepts)
-    fit = mean_log(rss / factor.n, "bic") if rss.any() else 0.0  # a target of zeros is met by every model
+    fit = mean_log(rss / factor.n, "bic") if rss.any() else 0.0  # every model fits a target of zeros
     return np.where(2 * dof <= factor.n, factor.n * fit + np.log(factor.n) * dof, np.inf)
 
 
-def ridge_path(factor: Factor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Penalties, weights and degrees of freedom of ridge regression."""
+def _ridge_path(factor: Factor) -> Path:
     spectrum = factor.spectrum()
     gammas = spectrum.largest**2 * np.logspace(np.log10(LEAST_PENALTY**2), 0, N_PENALTIES)
-    return gammas, spectrum.weights(gammas), spectrum.dof(gammas)
+    return Path(gammas, spectrum.weights(gammas), spectrum.dof(gammas))
 
 
-def _sparse_path(factor: Factor, l1_ratio: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Penalties, weights and degrees of freedom of the elastic net, on the small triangular factor.
+def _sparse_path(factor: Factor, l1_ratio: float) -> Path:
+    """The path of the elastic net on the small triangular factor.
 
-    It has the same inner products as H and T, so the path is the same, for penalties in units of its own rows.
+    The factor has the same inner products as H and T, so the path is the same; penalties are per row of the factor.
     """
     M, R = factor.n_features, factor.centred()
     A, Z = np.asfortranarray(R[:, :M]), R[:, M:]
     most = np.linalg.norm(A.T @ Z, axis=1).max() / (l1_ratio * len(A)) if len(A) else 0.0  # removes every unit
     if most == 0.0:
-        return np.ones(1), np.zeros((1, M, Z.shape[1])), np.zeros(1)
+        return Path(np.ones(1), np.zeros((1, M, Z.shape[1])), np.zeros(1))
     penalties = most * np.logspace(0, np.log10(LEAST_PENALTY), N_PENALTIES)
     with warnings.catch_warnings():
         # Nearly equal units are dropped from the path of LARS with a warning each, and coordinate descent may stop
@@ -133,11 +169,12 @@ def _sparse_path(factor: Factor, l1_ratio: float) -> tuple[np.ndarray, np.ndarra
             _, weights, _ = enet_path(A, target, l1_ratio=l1_ratio, alphas=penalties, max_iter=5000)
     weights = np.moveaxis(weights.reshape(Z.shape[1], M, -1), -1, 0).transpose(0, 2, 1)
     l2 = penalties * (1.0 - l1_ratio) * len(A)
-    return penalties, weights, np.array([_dof(factor, W, gamma) for W, gamma in zip(weights, l2, strict=True)])
+    dof = np.array([_dof(factor, W, gamma) for W, gamma in zip(weights, l2, strict=True)])
+    return Path(penalties, weights, dof)
 
 
 def _exact_lasso(A: np.ndarray, z: np.ndarray, penalties: np.ndarray) -> np.ndarray:
-    """The lasso's weights, M × penalties: its path is piecewise linear, and LARS gives the knots exactly."""
+    """Weights of the lasso, of shape (M, penalties): the path is piecewise linear, and LARS gives its knots."""
     knots, _, weights = lars_path(A, z, method="lasso", max_iter=10 * A.shape[1])
     return np.stack([np.interp(penalties, knots[::-1], unit[::-1]) for unit in weights])
 
@@ -149,18 +186,8 @@ def _dof(factor: Factor, W: np.ndarray, gamma: float) -> float:
     return float(factor.select(active).spectrum().dof(gamma))
 
 
-def lasso_path(factor: Factor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The path of the lasso."""
-    return _sparse_path(factor, 1.0)
-
-
-def elastic_net_path(factor: Factor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The path of the elastic net with equal parts of both penalties."""
-    return _sparse_path(factor, 0.5)
-
-
-PATHS: dict[str, Callable[[Factor], tuple[np.ndarray, np.ndarray, np.ndarray]]] = {
-    "lasso": lasso_path,
-    "elastic_net": elastic_net_path,
-    "ridge": ridge_path,
+PATHS: dict[str, Callable[[Factor], Path]] = {
+    "lasso": partial(_sparse_path, l1_ratio=1.0),
+    "elastic_net": partial(_sparse_path, l1_ratio=0.5),
+    "ridge": _ridge_path,
 }

@@ -1,9 +1,10 @@
-"""RELM, regularized and robust (Deng, Zheng, Chen, IEEE Symposium on Computational Intelligence, 2009)."""
+"""RELM: γ and the number of hidden units by cross-validation, then, if asked, a second fit with robust weights."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -11,85 +12,98 @@ from ocrep._features.random_layer import check_size
 from ocrep._training.hidden_size import at_size
 from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
 from ocrep.literature.network import NetworkBased, NetworkClassifier, NetworkRegressor
-from ocrep.rules import KFold, Unregularized
+from ocrep.rules import KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
 
-# Normal data have 1.349 standard deviations between their quartiles.
-QUARTILES_APART = 2 * 0.6745
-# The publication's weight function, after Suykens: 1 up to c₁, falling to almost nothing at c₂.
-C1, C2, ALMOST_NOTHING = 2.5, 3.0, 1e-4
+# The quartiles of normal data are 1.349 standard deviations apart.
+INTERQUARTILE = 2 * 0.6745
+# The publication's weight function, after Suykens: 1 up to C1, then falling to the least weight at C2.
+C1, C2, LEAST_WEIGHT = 2.5, 3.0, 1e-4
 
 
 class _RELM(NetworkBased):
-    """γ and the number of hidden units by cross-validation, then, if asked, once more with robust weights."""
+    """The search over sizes and γ, and the robust second fit."""
 
-    n_hidden: int | str
-    weighted: bool
-    max_hidden: int
-    step: int
-    grid: str | Sequence[float]
-    n_folds: int
-    input_scaling: Any
-    _network_class: ClassVar[type[PinvRegressor] | type[PinvClassifier]]
+    def __init__(
+        self,
+        n_hidden: int | str = "search",
+        *,
+        weighted: bool = False,
+        max_hidden: int = 200,
+        step: int = 5,
+        grid: str | Sequence[float] = "relm",
+        n_folds: int = 3,
+        input_scaling: Any = "minmax",
+        random_state: Any = None,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.weighted = weighted
+        self.max_hidden = max_hidden
+        self.step = step
+        self.grid = grid
+        self.n_folds = n_folds
+        self.input_scaling = input_scaling
+        self.random_state = random_state
 
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
         n_hidden, gamma = self._search(X, y, seed)
         network = self._network(n_hidden, gamma, seed).fit(X, y)
         if not self.weighted:
             return network
-        self.robust_weights_ = robust_weights(_residuals(network, X, y))
+        self.robust_weights_ = robust_weights(self._residuals(network, X, y))
         return self._network(n_hidden, gamma, seed).fit(X, y, sample_weight=self.robust_weights_)
 
     def _search(self, X: Any, y: Any, seed: int) -> tuple[int, float]:
-        """The size and the γ with the least cross-validation error, all sizes from one factor."""
+        """The size and the γ with the least cross-validation error; all sizes are read from one factor."""
         if self.grid is None:
             raise ValueError("grid=None: give 'relm', another named grid, or numbers > 0.")
         rule = KFold(n_folds=self.n_folds, grid=check_grid(self.grid, "grid"), floor=0.0)
-        if isinstance(self.n_hidden, str):
-            if self.n_hidden != "search":
-                raise ValueError(f"n_hidden={self.n_hidden!r} must be a whole number ≥ 1, or 'search'.")
-            step = check_size("step", self.step)
-            sizes = [*range(step, check_size("max_hidden", self.max_hidden) + 1, step)] or [self.max_hidden]
-        else:
-            sizes = [check_size("n_hidden", self.n_hidden)]
-        whole = self._network(sizes[-1], Unregularized(), seed, store_folds=rule.folds)
-        whole.fit(X, y)
-        tried = [at_size(whole.factor_, whole.folds_, rule, size) for size in sizes]
+        sizes = self._sizes()
+        largest = self._network(sizes[-1], Unregularized(), seed, store_folds=rule.n_folds)
+        largest.fit(X, y)
+        tried = [at_size(largest.factor_, largest.folds_, rule, size) for size in sizes]
         best = min(tried, key=lambda size: (size.cv_error, size.n_hidden))
         return best.n_hidden, best.gamma
 
-    def _network(self, n_hidden: int, gamma: Any, seed: int, **options: Any) -> PinvRegressor | PinvClassifier:
+    def _sizes(self) -> list[int]:
+        if not isinstance(self.n_hidden, str):
+            return [check_size("n_hidden", self.n_hidden)]
+        if self.n_hidden != "search":
+            raise ValueError(f"n_hidden={self.n_hidden!r} must be a whole number ≥ 1, or 'search'.")
+        step, most = check_size("step", self.step), check_size("max_hidden", self.max_hidden)
+        return [*range(step, most + 1, step)] or [most]
+
+    def _network(
+        self, n_hidden: int, gamma: float | Rule, seed: int, *, store_folds: int = 0
+    ) -> PinvRegressor | PinvClassifier:
         return self._network_class(
-            n_hidden, gamma=gamma, input_scaling=self.input_scaling, random_state=seed, **options
+            n_hidden, gamma=gamma, input_scaling=self.input_scaling, store_folds=store_folds, random_state=seed
         )
+
+    @abstractmethod
+    def _residuals(self, network: Any, X: Any, y: Any) -> np.ndarray:
+        """Coded targets minus the outputs of a fitted network, of shape (n_samples, n_outputs)."""
 
 
 def robust_weights(residuals: np.ndarray) -> np.ndarray:
-    """1 for ordinary residuals, falling to 10⁻⁴ for those beyond three robust standard deviations.
+    """Weights of rows by their residuals: 1 up to 2.5 robust standard deviations, 10⁻⁴ from 3 on, linear between.
 
-    The scale of each target is its interquartile range over 2·0.6745; a row counts by its worst target.
+    The robust standard deviation of a target is its interquartile range over 2·0.6745; a row counts by its worst
+    target.
     """
     quartiles = np.quantile(residuals, [0.25, 0.75], axis=0)
-    scale = (quartiles[1] - quartiles[0]) / QUARTILES_APART
-    # A scale of zero means that half of the residuals are the same: then nothing is an outlier by this measure.
+    scale = (quartiles[1] - quartiles[0]) / INTERQUARTILE
+    # A scale of zero means that half of the residuals are equal: then no row is an outlier by this measure.
     relative = np.abs(residuals) / np.where(scale > 0, scale, np.inf)
     worst = relative.max(axis=1)
-    return np.clip((C2 - worst) / (C2 - C1), ALMOST_NOTHING, 1.0)
-
-
-def _residuals(network: PinvRegressor | PinvClassifier, X: Any, y: Any) -> np.ndarray:
-    weights = np.atleast_2d(network.coef_).T
-    return np.concatenate([T - H @ weights - network.intercept_ for H, T, _ in network.rows(X, y).blocks()])
+    return np.clip((C2 - worst) / (C2 - C1), LEAST_WEIGHT, 1.0)
 
 
 class RELMRegressor(_RELM, NetworkRegressor):
-    """Regularized ELM for regression, γ over 2⁻⁵⁰, …, 2⁵⁰ and the number of units by cross-validation.
+    """Regularized ELM for regression, γ and the number of units by cross-validation.
 
-    The publication minimises ‖β‖² + γ·‖D(Hβ − T)‖²; its γ is the inverse of ours, and here D² holds the robust weights,
-    as in the weighted least squares of Suykens from which they come. It raises the number of units in
-    steps of 5 and takes "nearly optimal" ones by cross-validation. It leaves open the largest number (200 here), the
-    folds (three here), and what a residual is for several targets (here a row counts by its worst target). No precision
-    floor is applied: this is the method as published.
+    It minimises ‖β‖² + γ'·‖D(Hβ − T)‖² over the output weights β of a random hidden layer [1]_. Our γ is 1/γ'. D² holds
+    robust weights of the rows if `weighted`, else it is the identity.
 
     Parameters
     ----------
@@ -97,78 +111,133 @@ class RELMRegressor(_RELM, NetworkRegressor):
         Number of hidden units; "search" tries `step`, 2·`step`, … up to `max_hidden`.
     weighted : bool, default=False
         Whether to fit again with robust weights from the residuals of the first fit.
-    max_hidden, step : int, default=200 and 5
-        The sizes that "search" tries.
+    max_hidden : int, default=200
+        The largest size that "search" tries.
+    step : int, default=5
+        The difference between the sizes that "search" tries.
     grid : str or sequence of float, default="relm"
-        The γ to try; "relm" is 2⁻⁵⁰, …, 2⁵⁰.
+        The γ to try, or a name in `ocrep.rules.GRIDS`; "relm" is 2⁻⁵⁰, …, 2⁵⁰.
     n_folds : int, default=3
-        Folds of the cross-validation.
-    scale, random_state
-        As in `PinvRegressor`.
+        Number of folds of the cross-validation.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
 
     Attributes
     ----------
-    network_ : PinvRegressor
-        The trained network; `gamma_`, `coef_`, `intercept_`, `layer_`, `n_hidden_` are its own.
+    gamma_ : float
+        The chosen γ.
+    n_hidden_ : int
+        Number of hidden units.
+    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
+        Output weights β.
+    intercept_ : float or ndarray of shape (n_targets,)
+        0: the method has no intercept.
     robust_weights_ : ndarray of shape (n_samples,)
-        The weights of the second fit, if `weighted`.
+        The weights of the second fit; only if `weighted`.
+    layer_ : RandomLayer
+        The hidden layer.
+    network_ : PinvRegressor
+        The trained network.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X has names that are all strings.
+
+    See Also
+    --------
+    RELMClassifier : The same method for classification.
+    ELMRegressor : A fixed number of units, and C = 1/γ by cross-validation.
+    ocrep.PinvRegressor : The network with any rule for γ.
+
+    Notes
+    -----
+    The publication raises the number of units in steps of 5 and takes "nearly optimal" ones by cross-validation. It
+    leaves open the largest number (200 here), the number of folds (three here), and the residual of a row with several
+    targets (its worst target here). The weights enter as D², as in the weighted least squares of Suykens from which
+    they come. No precision floor is applied to γ.
+
+    References
+    ----------
+    .. [1] Deng, Zheng, Chen, "Regularized extreme learning machine", IEEE Symposium on Computational Intelligence and
+       Data Mining (2009).
     """
 
-    def __init__(
-        self,
-        n_hidden: int | str = "search",
-        *,
-        weighted: bool = False,
-        max_hidden: int = 200,
-        step: int = 5,
-        grid: str | Sequence[float] = "relm",
-        n_folds: int = 3,
-        input_scaling: Any = "minmax",
-        random_state: Any = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.weighted = weighted
-        self.max_hidden = max_hidden
-        self.step = step
-        self.grid = grid
-        self.n_folds = n_folds
-        self.input_scaling = input_scaling
-        self.random_state = random_state
+    def _residuals(self, network: Any, X: Any, y: Any) -> np.ndarray:
+        outputs = network.predict(X)
+        return np.asarray(y, dtype=np.float64).reshape(len(outputs), -1) - outputs.reshape(len(outputs), -1)
 
 
 class RELMClassifier(_RELM, NetworkClassifier):
-    """Regularized ELM for classification; labels are coded ±1 and the squared error is cross-validated.
+    """Regularized ELM for classification, γ and the number of units by cross-validation.
+
+    It minimises ‖β‖² + γ'·‖D(Hβ − T)‖² over the output weights β of a random hidden layer, with labels coded ±1 [1]_.
+    Our γ is 1/γ'. D² holds robust weights of the rows if `weighted`, else it is the identity. The cross-validation
+    minimises the squared error of the codes.
 
     Parameters
     ----------
-    n_hidden, weighted, max_hidden, step, grid, n_folds, scale, random_state
-        As in `RELMRegressor`.
+    n_hidden : int or "search", default="search"
+        Number of hidden units; "search" tries `step`, 2·`step`, … up to `max_hidden`.
+    weighted : bool, default=False
+        Whether to fit again with robust weights from the residuals of the first fit.
+    max_hidden : int, default=200
+        The largest size that "search" tries.
+    step : int, default=5
+        The difference between the sizes that "search" tries.
+    grid : str or sequence of float, default="relm"
+        The γ to try, or a name in `ocrep.rules.GRIDS`; "relm" is 2⁻⁵⁰, …, 2⁵⁰.
+    n_folds : int, default=3
+        Number of folds of the cross-validation.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
 
     Attributes
     ----------
+    gamma_ : float
+        The chosen γ.
+    n_hidden_ : int
+        Number of hidden units.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (1, n_hidden_) or (n_classes, n_hidden_)
+        Output weights β.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        0: the method has no intercept.
+    robust_weights_ : ndarray of shape (n_samples,)
+        The weights of the second fit; only if `weighted`.
+    layer_ : RandomLayer
+        The hidden layer.
     network_ : PinvClassifier
         The trained network.
-    robust_weights_ : ndarray of shape (n_samples,)
-        The weights of the second fit, if `weighted`.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X has names that are all strings.
+
+    See Also
+    --------
+    RELMRegressor : The same method for regression.
+    ELMClassifier : A fixed number of units, and C = 1/γ by cross-validated accuracy.
+    ocrep.PinvClassifier : The network with any rule for γ.
+
+    Notes
+    -----
+    The publication leaves open the largest number of units (200 here), the number of folds (three here), and the
+    residual of a row with several outputs (its worst output here). The weights enter as D², as in the weighted least
+    squares of Suykens from which they come. No precision floor is applied to γ.
+
+    References
+    ----------
+    .. [1] Deng, Zheng, Chen, "Regularized extreme learning machine", IEEE Symposium on Computational Intelligence and
+       Data Mining (2009).
     """
 
-    def __init__(
-        self,
-        n_hidden: int | str = "search",
-        *,
-        weighted: bool = False,
-        max_hidden: int = 200,
-        step: int = 5,
-        grid: str | Sequence[float] = "relm",
-        n_folds: int = 3,
-        input_scaling: Any = "minmax",
-        random_state: Any = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.weighted = weighted
-        self.max_hidden = max_hidden
-        self.step = step
-        self.grid = grid
-        self.n_folds = n_folds
-        self.input_scaling = input_scaling
-        self.random_state = random_state
+    def _residuals(self, network: Any, X: Any, y: Any) -> np.ndarray:
+        outputs, classes = network.decision_function(X), network.classes_
+        coded = classes[1:] if outputs.ndim == 1 else classes
+        codes = np.where(np.asarray(y).reshape(-1, 1) == coded, 1.0, -1.0)
+        return codes - outputs.reshape(len(codes), -1)

@@ -1,4 +1,4 @@
-"""What the methods that select units share: candidate units of several kinds, and the checks of a regression."""
+"""What the methods that select hidden units share: candidates of several kinds, and a regressor on some of them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,41 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._transaction import unchanged_on_error
-from ocrep.literature.network import refuse_labels
+from ocrep.literature.network import check_not_labels
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MixedMap:
-    """Linear units (scaled inputs) followed by the units of several hidden maps."""
+    """X ↦ H of linear units (scaled inputs) followed by the units of several hidden maps.
+
+    Attributes
+    ----------
+    inputs : ndarray of int
+        The inputs that are linear units.
+    maps : tuple of HiddenMap
+        The maps of the other units; the first one's scaling holds for the linear units too.
+    """
 
     inputs: np.ndarray
     maps: tuple[HiddenMap, ...]
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """The units' outputs, (n_samples, n_units)."""
+        """The units' outputs, of shape (n_samples, n_units)."""
         first = self.maps[0]
         linear = ((X - first.center) * first.scale)[:, self.inputs]
         return np.hstack([linear, *(part(X) for part in self.maps)])
 
+    def __repr__(self) -> str:
+        linear, *hidden = self.sizes
+        return f"MixedMap({linear} linear and {' + '.join(map(str, hidden))} hidden units)"
+
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many units of each kind."""
+        """The number of linear units, then of each map's units."""
         return (len(self.inputs), *(part.biases.shape[0] for part in self.maps))
 
     def take(self, units: np.ndarray) -> MixedMap:
-        """Only these units, in increasing order: the others are really gone."""
+        """The map of some units only, given by their increasing numbers."""
         ends = np.cumsum(self.sizes)
         parts = [
             units[(units >= end - size) & (units < end)] - (end - size)
@@ -45,18 +57,30 @@ class MixedMap:
 
 
 class SelectedUnits(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
-    """A regressor that keeps some of its candidate units: `map_` has no others, `coef_` their weights."""
+    """A regressor on some of its candidate units: `map_` maps inputs to them, and `coef_` holds their weights."""
 
     map_: Any
     n_hidden_: int
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Select units and train; if it fails, the estimator is left as it was.
+        """Select units and train; if that fails, the estimator stays as it was.
 
-        The publication knows no sample weights, and neither does this.
+        Sample weights are not supported, because the publications do not define them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
         """
         with unchanged_on_error(self):
-            refuse_labels(self, y)
+            check_not_labels(y, type(self).__name__)
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
             weights, intercept = self._select(X, y.reshape(len(y), -1).astype(np.float64))
             one = y.ndim == 1
@@ -65,11 +89,22 @@ class SelectedUnits(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the targets, in the shape of training."""
+        """Predict targets in the shape that they had in training.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predicted targets.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return self.map_(X) @ self.coef_.T + self.intercept_
 
     @abstractmethod
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Set `map_` and `n_hidden_`, and give the weights (n_units, n_targets) and constants of the kept units."""
+        """Set `map_` and `n_hidden_`; return weights (n_units, n_targets) and intercepts of the selected units."""

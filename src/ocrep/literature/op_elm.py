@@ -1,0 +1,245 @@
+"""OP-ELM and TROP-ELM: units of three kinds, ranked by LARS, and their number by leave-one-out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lars_path, lasso_path
+
+from ocrep._features.random_layer import RandomLayer, check_size
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.leave_one_out import Rows, press
+from ocrep._linalg.spectrum import Spectrum
+from ocrep.literature.network import fixed_seed
+from ocrep.literature.units import MixedMap, SelectedUnits
+from ocrep.rules import LOO
+
+
+class _RankedUnits(SelectedUnits):
+    """Candidates → ranking → leave-one-out error of the first 1, 2, … units → the best number."""
+
+    _regularized: ClassVar[bool]
+
+    def __init__(
+        self,
+        n_hidden: int = 100,
+        *,
+        n_steps: int | None = None,
+        input_scaling: Any = "minmax",
+        random_state: Any = None,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.n_steps = n_steps
+        self.input_scaling = input_scaling
+        self.random_state = random_state
+
+    def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        candidates = self._candidates(X)
+        H = candidates(X)
+        # Several targets count equally, whatever their units.
+        unit = np.where(T.std(axis=0) > 0, T.std(axis=0), 1.0) if T.shape[1] > 1 else np.ones(1)
+        T = T / unit
+        n_steps = self._check_steps(H.shape[1])
+        factor = Factor.of(H, T, intercept=True)
+        self.ranking_ = rank_units(factor)
+        ranked, H = factor.select(self.ranking_[:n_steps]), H[:, self.ranking_[:n_steps]]
+        tried = [self._leave_one_out(ranked.leading(k).spectrum(), H[:, :k], T) for k in range(1, n_steps + 1)]
+        self.loo_errors_ = np.array([error for error, _ in tried])
+        self.n_hidden_ = int(np.argmin(self.loo_errors_)) + 1
+        self.gamma_ = tried[self.n_hidden_ - 1][1]
+        kept = self.ranking_[: self.n_hidden_]
+        self.map_ = candidates.take(np.sort(kept))
+        spectrum = ranked.leading(self.n_hidden_).spectrum()
+        return unit * spectrum.weights(self.gamma_)[np.argsort(kept)], unit * spectrum.intercept(self.gamma_)
+
+    def _candidates(self, X: np.ndarray) -> MixedMap:
+        """All inputs as linear units, then sigmoid and Gaussian units in equal parts."""
+        n_hidden = check_size("n_hidden", self.n_hidden)
+        rng = np.random.RandomState(fixed_seed(self.random_state))
+        counts = {"sigmoid": n_hidden - n_hidden // 2, "gaussian": n_hidden // 2}
+        maps = [
+            RandomLayer(max(count, 1), activation=kind, input_scaling=self.input_scaling, random_state=rng)
+            .fit(X)
+            .map_.take(slice(count))
+            for kind, count in counts.items()
+        ]
+        return MixedMap(np.arange(X.shape[1]), tuple(maps))
+
+    def _check_steps(self, n_units: int) -> int:
+        if self.n_steps is None:
+            return n_units
+        n_steps = check_size("n_steps", self.n_steps)
+        if n_steps > n_units:
+            raise ValueError(
+                f"n_steps={n_steps} asks for more steps than there are candidate units, {n_units}: use at most that."
+            )
+        return n_steps
+
+    def _leave_one_out(self, spectrum: Spectrum, H: np.ndarray, T: np.ndarray) -> tuple[float, float]:
+        """The mean squared leave-one-out error and its γ: the best one for TROP-ELM, 0 for OP-ELM."""
+        rows = Rows(lambda: iter([(H, T, None)]))
+        if not self._regularized or not spectrum.rank:
+            return float(press(spectrum, rows, np.zeros(1))[0]) / T.size, 0.0
+        choice = LOO().choose(spectrum, rows=rows)
+        assert choice.curve is not None
+        return float(np.min(choice.curve.criterion)) / T.size, choice.gamma
+
+
+def rank_units(factor: Factor) -> np.ndarray:
+    """Rank the units by the order in which least-angle regression selects them.
+
+    It runs on the small triangular factor, which has the same inner products as H and T. Columns are scaled to unit
+    length first. Several targets are ranked together by the group lasso (scikit-learn's multi-task lasso).
+    """
+    M = factor.n_features
+    R = factor.centred()
+    lengths = np.linalg.norm(R[:, :M], axis=0)
+    usable = np.flatnonzero(lengths > 0)
+    A, Z = R[:, usable] / lengths[usable], R[:, M:]
+    if not usable.size or not Z.any():
+        return np.arange(M)
+    with warnings.catch_warnings():
+        # Nearly equal units are dropped from the path with a warning each; here they are ranked last.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if Z.shape[1] == 1:
+            _, order, _ = lars_path(A, Z[:, 0], method="lar", max_iter=usable.size)
+        else:
+            most = np.linalg.norm(A.T @ Z, axis=1).max() / len(A)
+            _, coefficients, _ = lasso_path(A, Z, alphas=most * np.logspace(0, -5, 200))
+            order = _order_of_entry(coefficients)
+    ranked = usable[np.asarray(order, dtype=np.intp)]
+    not_selected = np.setdiff1d(usable, ranked)
+    return np.concatenate([ranked, not_selected, np.setdiff1d(np.arange(M), usable)])
+
+
+def _order_of_entry(coefficients: np.ndarray) -> np.ndarray:
+    """Units by the first penalty at which their weight is not 0, larger weights first; the others are omitted."""
+    sizes = np.linalg.norm(coefficients, axis=0)  # units × penalties, from the largest penalty on
+    entered = np.flatnonzero(sizes.any(axis=1))
+    first = (sizes[entered] > 0).argmax(axis=1)
+    return entered[np.lexsort((-sizes[entered, first], first))]
+
+
+class TROPELMRegressor(_RankedUnits):
+    """TROP-ELM: units ranked by LARS, their number and a Tikhonov parameter γ by leave-one-out.
+
+    For the first 1, 2, … units of the ranking, the leave-one-out error (PRESS) with Tikhonov regularization is
+    minimised over γ [1]_. The SVD gives it for all γ without a further inverse.
+
+    Parameters
+    ----------
+    n_hidden : int, default=100
+        Number of sigmoid and Gaussian candidate units together; the inputs are added to them as linear units.
+    n_steps : int or None, default=None
+        How many ranked units to consider; None considers all candidates.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden units.
+
+    Attributes
+    ----------
+    gamma_ : float
+        γ of the chosen number of units.
+    n_hidden_ : int
+        Number of selected units, linear units included.
+    ranking_ : ndarray of shape (n_candidates,)
+        Candidates in the order of the ranking. They are numbered from the linear units over the sigmoid units to the
+        Gaussian ones.
+    loo_errors_ : ndarray of shape (n_steps,)
+        Mean squared leave-one-out error of the first 1, 2, … units, at the best γ of the grid; for several targets
+        in units of their variances.
+    map_ : MixedMap
+        The map from inputs to the selected units.
+    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
+        Output weights of the selected units.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X has names that are all strings.
+
+    See Also
+    --------
+    OPELMRegressor : The same selection without regularization.
+    PrunedELMRegressor : Units selected by the lasso and BIC.
+    ocrep.PinvRegressor : All units, with any rule for γ.
+
+    Notes
+    -----
+    The publication leaves open, and this implementation chooses: equal parts of sigmoid and Gaussian units, and one
+    linear unit per input; random centres as in `ocrep.RandomLayer`; inputs scaled to [−1, 1]; an intercept; for several
+    targets the group lasso instead of MRSR; a log grid from √ε·σ₁² up with a parabola instead of Nelder–Mead.
+
+    References
+    ----------
+    .. [1] Miche, van Heeswijk, Bas, Simula, Lendasse, "TROP-ELM: a double-regularized ELM using LARS and Tikhonov
+       regularization", Neurocomputing 74 (2011).
+    """
+
+    _regularized = True
+
+
+class OPELMRegressor(_RankedUnits):
+    """OP-ELM: units ranked by LARS, their number by leave-one-out, without regularization.
+
+    For the first 1, 2, … units of the ranking, the leave-one-out error (PRESS) of least squares is computed, and the
+    number with the least error is chosen [1]_.
+
+    Parameters
+    ----------
+    n_hidden : int, default=100
+        Number of sigmoid and Gaussian candidate units together; the inputs are added to them as linear units.
+    n_steps : int or None, default=None
+        How many ranked units to consider; None considers all candidates.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden units.
+
+    Attributes
+    ----------
+    gamma_ : float
+        0: the method does not regularize.
+    n_hidden_ : int
+        Number of selected units, linear units included.
+    ranking_ : ndarray of shape (n_candidates,)
+        Candidates in the order of the ranking. They are numbered from the linear units over the sigmoid units to the
+        Gaussian ones.
+    loo_errors_ : ndarray of shape (n_steps,)
+        Mean squared leave-one-out error of the first 1, 2, … units; for several targets in units of their variances.
+    map_ : MixedMap
+        The map from inputs to the selected units.
+    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
+        Output weights of the selected units.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X has names that are all strings.
+
+    See Also
+    --------
+    TROPELMRegressor : The same selection with Tikhonov regularization.
+    PrunedELMRegressor : Units selected by the lasso and BIC.
+    ocrep.PinvRegressor : All units, with any rule for γ.
+
+    Notes
+    -----
+    The publication leaves open, and this implementation chooses: equal parts of sigmoid and Gaussian units, and one
+    linear unit per input; random centres as in `ocrep.RandomLayer`; inputs scaled to [−1, 1]; an intercept; for several
+    targets the group lasso instead of MRSR.
+
+    References
+    ----------
+    .. [1] Miche, Sorjamaa, Bas, Simula, Jutten, Lendasse, "OP-ELM: optimally pruned extreme learning machine",
+       IEEE Transactions on Neural Networks 21 (2010).
+    """
+
+    _regularized = False
