@@ -72,9 +72,9 @@ def applicable(methods: Iterable[str], name: str) -> list[str]:
 
 
 def measure(data: Bunch, split: int, layer: int, methods: list[str]) -> list[dict[str, Any]]:
-    """Fit the methods on one split with one hidden layer; OCReP is always timed beside them."""
+    """Fit the methods on one split with one hidden layer; OCReP is always timed with them."""
     X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=TEST_SHARE, random_state=split)
-    # New layers for each split: with the same few on all of them, the test would take their luck for the method's.
+    # New layers for each split: if all splits shared a few layers, the test would count their luck as the method's.
     seed = 1000 * split + layer
 
     def fit(method: str) -> tuple[Any, float]:
@@ -199,30 +199,31 @@ def page(args: argparse.Namespace) -> str:
     n_tests = sum(len(c.errors) - 1 for c in columns)
     units = "".join(f" (in {UNIT[name]:g} for {name})" for name in names if name in UNIT)
     basis = ", ".join(f"{c.name} {HIDDEN[c.name]} ({c.shape[0]} × {c.shape[1]})" for c in columns)
-    return f"""# OCReP beside the methods of the literature
+    return f"""# OCReP compared with the methods of the literature
 
-Made by `python benchmarks/literature.py`: splits 70/30 ({args.splits} asked for), hidden layers drawn anew for each
+Made by `python benchmarks/literature.py`: splits 70/30 ({args.splits} asked for), new hidden layers for each
 split ({args.layers} asked for), the same splits and seeds for all methods. OCReP, ocrep_cv, CV (`kfold`), GCV and
 unregularized are `PinvRegressor` and `PinvClassifier` with the units given below; the others run as published, with
-their own defaults for the number of units and for what they search. TROP-ELM and pruned ELM are for regression only.
+their own defaults for the number of units and the searched parameters. TROP-ELM and pruned ELM are for regression only.
 
-Hidden units, and in brackets the splits × layers that all methods completed, on which the tables rest:
+Hidden units, and in brackets the splits × layers that all methods completed; the tables use these:
 {basis}.
-{f"Left out, for want of the data or of results: {missing}." if missing else ""}
+{f"Left out, because data or results are missing: {missing}." if missing else ""}
 Measured {"; ".join(measured)}; one BLAS thread.
 
 ## Test error
 
 Mean over splits (standard deviation over splits) after averaging over layers: RMSE{units} for regression, percent
 misclassified for classification. The best is bold. ▲ is worse and ▼ better than OCReP by the corrected paired t-test
-of Nadeau and Bengio (2003) over splits, two-sided, at 5 %: splits share rows, so an ordinary test would call noise a
-difference. Of the {n_tests} tests here about {0.05 * n_tests:.2g} would leave a mark if no method differed from OCReP.
+of Nadeau and Bengio (2003) over splits, two-sided, at 5 %: splits share rows, so an ordinary t-test
+would report differences that are noise.
+Of the {n_tests} tests here about {0.05 * n_tests:.2g} would be marked if no method differed from OCReP.
 
 {table(columns, args.methods, Column.error)}
 
 ## Fit time
 
-Median of the fit time over that of OCReP, timed beside it on the same rows; searches are part of the fit.
+Median ratio of the fit time to that of OCReP, timed on the same rows in the same run; searches are part of the fit.
 
 {table(columns, args.methods, lambda c, method: f"{c.times[method]:.3g}")}
 """
