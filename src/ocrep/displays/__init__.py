@@ -1,4 +1,4 @@
-"""Pictures of a fitted network in scikit-learn's Display convention (drawing needs matplotlib)."""
+"""Displays of a fitted network, in scikit-learn's convention (drawing needs matplotlib)."""
 
 from ocrep.displays.errors import GammaPathDisplay, HiddenSizeDisplay
 from ocrep.displays.spectral import ConditionDisplay, GainDisplay, SpectrumDisplay

@@ -1,4 +1,4 @@
-"""Displays of the spectrum: singular values, the gain they meet, and the condition number against γ."""
+"""Displays of the spectrum: singular values, their gain, and the condition number against γ."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FINE = 300
 class SpectrumDisplay(Display):
     """The singular values of H, with the precision floor, the rank tolerance and √γ.
 
-    Directions with σ well above √γ are kept, those well below it are damped away.
+    Directions with σ well above √γ are kept; those with σ well below √γ are damped.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class SpectrumDisplay(Display):
     gamma : float
         The regularization.
     floor : float
-        The precision floor √ε·σ₁: no measured input resolves a direction below it.
+        The precision floor √ε·σ₁; measured inputs do not resolve directions below it.
     tolerance : float
         The rank tolerance: singular values up to it are rounding noise.
 
@@ -62,7 +62,7 @@ class SpectrumDisplay(Display):
 
     def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
         """Draw on `ax`, or on a new figure."""
-        ax = self._begin(ax, "number of the direction", "singular value σ of H")
+        ax = self._begin(ax, "index of the singular value", "singular value σ of H")
         style = {"color": BLUE, "marker": ".", "linestyle": "", "label": "σ"} | line_kwargs
         numbers = np.arange(1, len(self.singular_values) + 1)
         (self.line_,) = ax.plot(numbers, self.singular_values, **style)
@@ -78,7 +78,7 @@ class SpectrumDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class GainDisplay(Display):
-    """The gain D(σ) = σ/(σ² + γ), which takes the place of 1/σ, with the points of this H.
+    """The gain D(σ) = σ/(σ² + γ), which replaces 1/σ, with the singular values of H as points.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class GainDisplay(Display):
     Attributes
     ----------
     line_, points_ : matplotlib Line2D
-        The curve, and the points of this H on it.
+        The curve, and the singular values of H on it.
     ax_, figure_ : matplotlib Axes and Figure
         Where they are drawn.
     """
@@ -124,7 +124,7 @@ class GainDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class ConditionDisplay(Display):
-    """The condition number μ(H^reg) against γ, with the chosen γ and OCReP's minimum.
+    """The condition number μ(H^reg) against γ, with the chosen γ and the minimum at OCReP's γ.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class ConditionDisplay(Display):
 
 
 def levels(spectrum: Spectrum) -> tuple[float, float]:
-    """The precision floor √ε·σ₁ and the rank tolerance, as sizes of σ."""
+    """Return the precision floor √ε·σ₁ and the rank tolerance, in units of σ."""
     largest = spectrum.largest
     floor = OCReP().least_gamma(spectrum) / largest if largest else 0.0
     return floor, rank_tolerance(spectrum.Vt.shape[1], largest)
@@ -191,5 +191,5 @@ def _spectrum(model: ClosedForm) -> Spectrum:
     check_is_fitted(model)
     spectrum: Spectrum = model.spectrum_
     if not spectrum.rank:
-        raise ValueError("All features are zero: there is no singular value to draw.")
+        raise ValueError("All features are zero, so H has no singular values to draw: fit on other features.")
     return spectrum

@@ -1,4 +1,4 @@
-"""One problem looked at under every γ, as plain numbers and as one self-contained interactive page."""
+"""A network under many γ: `diagnose` computes the numbers, `write_report` makes one interactive page of them."""
 
 from ocrep.report.diagnosis import Diagnosis, diagnose
 from ocrep.report.page import write_report

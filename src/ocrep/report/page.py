@@ -1,4 +1,4 @@
-"""One HTML page from a diagnosis: text and table by jinja2, figures by the inlined plotly.js and report.js."""
+"""One HTML page from a diagnosis: jinja2 writes text and table, the inlined plotly.js and report.js the figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ocrep.report.verdict import RuleLine
 from ocrep.report.wording import percent, readable
 
 MAIN_RULES = ("ocrep", "ocrep_cv", "kfold", "gcv", "loo", "none")
-"""The rules with a button and a symbol of their own; the others share one, and have their line in the table."""
+"""The rules with their own button and symbol; the other rules share one symbol."""
 CURVES = ("gammas", "train_error", "cv_error", "test_error", "condition", "dof", "norm")
 COLUMNS = (
     ("rule", "Rule"),
@@ -29,19 +29,26 @@ COLUMNS = (
 
 
 def write_report(diagnosis: Diagnosis, path: str | os.PathLike[str]) -> None:
-    """Write one self-contained HTML file that works offline; an interrupted write leaves the old file as it was."""
+    """Write one self-contained HTML file that works offline.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        The result of `diagnose`.
+    path : path
+        The file to write. An interrupted write leaves an existing file unchanged.
+    """
     page = render(diagnosis)
     with replacing(path) as part:
         part.write_text(page, encoding="utf-8")
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """The page as text."""
+    """Return the page as text."""
     jinja2, plotly_js = _libraries()
     here = files("ocrep.report")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    blocks = {"trim_blocks": True, "lstrip_blocks": True}
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, **blocks)
     template = environment.from_string(here.joinpath("template.html").read_text(encoding="utf-8"))
     return template.render(
         d=diagnosis,
@@ -68,7 +75,7 @@ def _libraries() -> tuple[Any, str]:
 
 
 def _view(d: Diagnosis) -> dict[str, Any]:
-    """What report.js reads: numbers to draw, and each grid point's numbers as words."""
+    """The input of report.js: numbers to draw, and the same numbers as text."""
     curves = {name: getattr(d, name) for name in CURVES if getattr(d, name) is not None}
     words = {name: [_words(d, name, value) for value in values] for name, values in curves.items()}
     main = _main_rules(d)
@@ -87,7 +94,7 @@ def _main_rules(d: Diagnosis) -> list[RuleLine]:
 
 
 def _cell(d: Diagnosis, line: RuleLine, column: str) -> dict[str, Any]:
-    """One cell of the table: the number to sort by, and the words to read."""
+    """One cell of the table: the number to sort by, and its text."""
     value = asdict(line)[column]
     return {"value": finite(value), "text": _words(d, column, value)}
 
@@ -99,27 +106,27 @@ def _words(d: Diagnosis, name: str, value: float) -> str:
 
 
 def _captions(d: Diagnosis) -> dict[str, str]:
-    """What each figure shows, with its numbers, for those who do not see it."""
+    """A description of each figure with its numbers, for readers who cannot see it."""
     ocrep = next((line for line in d.rules if line.rule == "ocrep"), None)
     known = [(error, gamma) for error, gamma in zip(d.cv_error, d.gammas, strict=True) if error == error]
     errors = f"Training, cross-validation{' and test' if d.test_error else ''} error ({d.error_name}) against γ. "
     if known:
         least, gamma = min(known)
         errors += f"The cross-validation error is least, {_words(d, 'cv_error', least)}, at γ = {readable(gamma)}. "
-    errors += f"The choices of {len(d.rules)} rules are marked on the cross-validation curve."
+    errors += f"The γ of {len(d.rules)} rules are marked on the cross-validation curve."
     condition = f"The condition number μ(Hʳᵉᵍ) against γ. Without regularization it is {readable(d.condition_number)}"
     if ocrep is not None:
-        condition += f"; OCReP brings it to {readable(ocrep.condition)} at γ = {readable(ocrep.gamma)}"
+        condition += f"; OCReP reduces it to {readable(ocrep.condition)} at γ = {readable(ocrep.gamma)}"
     sigma = d.singular_values
     largest, smallest = (sigma[0], sigma[-1]) if sigma else (0.0, 0.0)
     spectrum = (
         f"The {len(sigma)} singular values of H, from {readable(largest)} down to {readable(smallest)}. "
         f"The precision floor is {readable(d.floor)}; values up to {readable(d.tolerance)} are rounding noise. "
-        "Directions above √γ are kept, those below are damped."
+        "Singular values above √γ are kept, those below are damped."
     )
     gain = (
-        "The gain D(σ) = σ/(σ² + γ) that takes the place of 1/σ, with the singular values of H as points on it. "
-        f"It is largest, 1/(2√γ), at σ = √γ; without regularization it would reach {readable(_inverse(d))}."
+        "The gain D(σ) = σ/(σ² + γ), which replaces 1/σ, with the singular values of H as points on it. "
+        f"Its maximum, 1/(2√γ), is at σ = √γ; without regularization it would reach {readable(_inverse(d))}."
     )
     return {"errors": errors, "condition": f"{condition}.", "spectrum": spectrum, "gain": gain}
 

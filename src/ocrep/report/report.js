@@ -8,7 +8,7 @@
   const SYMBOLS = [["circle", "○"], ["diamond", "◇"], ["square", "□"], ["triangle-up", "△"], ["star", "☆"], ["triangle-down", "▽"], ["pentagon", "⬠"], ["hexagon", "⬡"]];
   const SMALL = 1e-300;
 
-  // γ = 0 has no place on a logarithmic axis: it gets one to the left of the others.
+  // A logarithmic axis has no zero: γ = 0 is drawn to the left of the other γ.
   const places = curves.gammas.map((gamma, i) => (i === 0 ? curves.gammas[1] / 8 : gamma));
   const first = Math.log10(places[0]), last = Math.log10(places[places.length - 1]);
 
@@ -54,7 +54,7 @@
   const moving = { line: { color: "#777", width: 1.4 } };
   const known = (values) => values.filter((value) => value !== null && Number.isFinite(value));
 
-  // Room for what matters: a huge error at one end must not flatten the rest.
+  // A huge error at one end of the grid must not flatten the curves.
   function errorRange() {
     const judged = [curves.cv_error, curves.test_error].filter(Boolean).map(known).filter((values) => values.length);
     const all = known([curves.train_error, ...judged].flat());
@@ -159,7 +159,7 @@
   const reads = [...document.querySelectorAll("[data-read]")];
   const steps = [...document.querySelectorAll("button[data-index]")];
 
-  // Beside the plot and not in it: on a phone a legend inside leaves no room for the data.
+  // Outside the plot: on a phone a legend inside would cover the data.
   function writeLegend(element, legend) {
     const list = document.createElement("ul");
     list.className = "legend";
@@ -210,7 +210,7 @@
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
     const value = (row) => row.children[column].dataset.value;
     const compare = (a, b) => {
-      // What is not known stays last both ways.
+      // Unknown values come last in both directions.
       if (value(a) === "" || value(b) === "") return (value(a) === "") - (value(b) === "");
       return sign * (column === 0 ? value(a).localeCompare(value(b)) : Number(value(a)) - Number(value(b)));
     };
@@ -224,7 +224,7 @@
   for (const button of document.querySelectorAll("#rules thead button")) button.addEventListener("click", () => sortBy(button.parentNode));
   Promise.all(figures.map(({ element, traces, layout: own }) => Plotly.newPlot(element, traces, own, { displayModeBar: false, responsive: true })))
     .then(() => {
-      // Plotly measures text in a picture of its own, which is nothing to be read out.
+      // Plotly measures text in a separate picture, which screen readers must skip.
       document.getElementById("js-plotly-tester")?.setAttribute("aria-hidden", "true");
       show(Number(slider.value));
       document.documentElement.dataset.ready = "true";

@@ -1,26 +1,28 @@
-"""What the numbers of a diagnosis mean, in plain language; a pure function of them."""
+"""The verdict on a diagnosis in plain language; a pure function of its numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ocrep.report.wording import percent, readable
 
 ILL_CONDITIONED = 1e4
 LEAST_EXCESS, MOST_EXCESS = 0.01, 0.05
-"""Of an RMSE: a smaller excess is no difference whatever the folds say, a larger one is one."""
+"""Relative to the least RMSE: an excess below the first never counts, one above the second always does."""
 PREFERRED = ("ocrep", "ocrep_cv", "kfold", "gcv")
-"""Of rules that are as good as the best the first is advised: good conditioning comes before a fine search."""
+"""The first of these rules that is as good as the best γ is advised, so good conditioning has priority."""
+
+TOO_FEW = "There are too few rows for cross-validation."
 
 Level = Literal["good", "note", "warn"]
 
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
-    """One rule's γ and what the network is under it; `index` is the place of γ in the grid."""
+    """One rule's γ and the properties of the network under it; `index` is the place of γ in the grid."""
 
     rule: str
     gamma: float
@@ -38,7 +40,7 @@ class RuleLine:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that the verdict reads."""
+    """The numbers that the verdict depends on."""
 
     labels: bool
     n_rows: int
@@ -47,18 +49,18 @@ class Facts:
     """Singular values above the precision floor."""
     rank: int
     most_directions: int
-    """The rank that a matrix of this shape can have."""
+    """The largest possible rank of a matrix of this shape."""
     condition_number: float
     floor_condition: float
-    """The condition number at which σ_p meets the precision floor: 1/√ε."""
+    """The condition number at which σ_p equals the precision floor: 1/√ε."""
     best_cv_error: float
     best_cv_gamma: float
-    rules: Sequence[RuleLine]
+    rules: Sequence[RuleLine] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A question, the answer in a few words, and the numbers behind it."""
+    """A question, a short answer, and the numbers behind it."""
 
     topic: str
     code: str
@@ -70,14 +72,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All findings, and the rule to use (None where no rule applies)."""
+    """All findings, and the rule to use (None if no rule applies)."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = field(repr=False)
     recommended: str | None
 
 
 def judge(facts: Facts) -> Verdict:
-    """Say whether H is ill conditioned, what OCReP does here, which rule to use, and how many units count."""
+    """Say which rule to use, how H is conditioned, whether OCReP's γ is right, and how many units carry information."""
     recommended = _recommended(facts)
     findings = (_advice(facts, recommended), _conditioning(facts), _ocrep(facts), _need(facts, recommended))
     rule = None if recommended is None else recommended.rule
@@ -85,7 +87,7 @@ def judge(facts: Facts) -> Verdict:
 
 
 def tolerance(facts: Facts, line: RuleLine) -> float:
-    """How much more than the best CV error counts as the same: one standard error, within reason for an RMSE."""
+    """The excess over the least CV error that does not count: one standard error, limited to 1–5 % of an RMSE."""
     if facts.labels:
         return line.cv_noise
     best = facts.best_cv_error
@@ -93,7 +95,7 @@ def tolerance(facts: Facts, line: RuleLine) -> float:
 
 
 def as_good_as_best(facts: Facts, line: RuleLine) -> bool:
-    """Whether cross-validation cannot tell the rule from the best γ."""
+    """Whether the CV error of a rule exceeds the least one by no more than the tolerance."""
     return line.cv_error - facts.best_cv_error <= tolerance(facts, line)
 
 
@@ -113,40 +115,36 @@ def _recommended(facts: Facts) -> RuleLine | None:
 def _advice(facts: Facts, line: RuleLine | None) -> Finding:
     question = "Which rule should I use?"
     if line is None:
-        detail = "No rule among those asked for applies to these rows; the table's notes say why."
+        detail = "None of the requested rules applies to these rows; the notes below the table say why."
         return Finding("advice", "none", "warn", question, "None of these.", detail)
     answer = f'gamma="{line.rule}", that is γ = {readable(line.gamma)}.'
     if not math.isfinite(facts.best_cv_error):
-        detail = "The rows are too few for cross-validation, so this is a default and no finding."
+        detail = "There are too few rows for cross-validation, so this is only the default."
         return Finding("advice", "default", "note", question, answer, detail)
     error = _error(facts, line.cv_error)
     if as_good_as_best(facts, line):
         best = _error(facts, facts.best_cv_error)
-        detail = f"Its cross-validation error, {error}, cannot be told from the best of all γ, {best}."
+        detail = f"Its cross-validation error, {error}, is as good as the least over all γ, {best}."
         if line.rule in PREFERRED:
             detail += f" It is the first of {', '.join(PREFERRED)} for which that holds."
     else:
         best = f"{readable(facts.best_cv_gamma)}, which no rule found, would have {_error(facts, facts.best_cv_error)}"
-        detail = f"It has the least cross-validation error of the rules, {error}; γ = {best}."
+        detail = f"It has the least cross-validation error of all rules, {error}; γ = {best}."
     if line.test_error is not None:
-        detail += f" On the test rows, which had no part in this advice, the error is {_error(facts, line.test_error)}."
+        detail += f" On the test rows, which this advice does not use, the error is {_error(facts, line.test_error)}."
     return Finding("advice", line.rule, "good", question, answer, detail)
 
 
 def _conditioning(facts: Facts) -> Finding:
     question, kappa = "Is the problem ill conditioned?", readable(facts.condition_number)
     if not facts.rank:
-        return Finding(
-            "conditioning", "zero", "warn", question, "There is nothing to condition.", "All units are zero."
-        )
-    amplified = (
-        f"The condition number is {kappa}: a relative error in the data may grow that much on its way to the weights."
-    )
+        return Finding("conditioning", "zero", "warn", question, "All features are zero.", "H has rank 0.")
+    amplified = f"The condition number is {kappa}: relative errors in the data may grow by this factor in the weights."
     if facts.rank < facts.most_directions:
-        detail = f"Only {facts.rank} of {facts.most_directions} possible directions are more than rounding. {amplified}"
+        detail = f"H has rank {facts.rank}, and {facts.most_directions} would be possible. {amplified}"
         return Finding("conditioning", "singular", "warn", question, "Yes: H is numerically singular.", detail)
     if facts.condition_number >= facts.floor_condition:
-        detail = f"{amplified} The weakest directions lie below the precision of any measured input."
+        detail = f"{amplified} The smallest singular values are below the precision floor."
         return Finding("conditioning", "below_floor", "warn", question, "Yes, severely.", detail)
     if facts.condition_number >= ILL_CONDITIONED:
         return Finding("conditioning", "ill", "warn", question, "Yes.", amplified)
@@ -156,14 +154,14 @@ def _conditioning(facts: Facts) -> Finding:
 def _ocrep(facts: Facts) -> Finding:
     question, line = "Does OCReP regularize too much here?", _line(facts, "ocrep")
     if line is None or not math.isfinite(facts.best_cv_error):
-        detail = "It was not among the rules asked for." if line is None else "The rows are too few to cross-validate."
-        return Finding("ocrep", "unknown", "note", question, "That cannot be said.", detail)
+        detail = "The rule ocrep was not requested." if line is None else TOO_FEW
+        return Finding("ocrep", "unknown", "note", question, "Unknown.", detail)
     compared = (
-        f"At its γ = {readable(line.gamma)} the cross-validation error is {_error(facts, line.cv_error)}; the least, "
-        f"{_error(facts, facts.best_cv_error)}, is at γ = {readable(facts.best_cv_gamma)}."
+        f"At its γ = {readable(line.gamma)} the cross-validation error is {_error(facts, line.cv_error)}; the least "
+        f"error, {_error(facts, facts.best_cv_error)}, is at γ = {readable(facts.best_cv_gamma)}."
     )
     if as_good_as_best(facts, line):
-        detail = f"{compared} That is no more than chance between the folds."
+        detail = f"{compared} The difference is within the variation between the folds."
         return Finding("ocrep", "right", "good", question, "No.", detail)
     if line.gamma > facts.best_cv_gamma:
         return Finding("ocrep", "too_much", "warn", question, f"Yes: {_excess(facts, line)}.", compared)
@@ -174,17 +172,16 @@ def _ocrep(facts: Facts) -> Finding:
 def _need(facts: Facts, recommended: RuleLine | None) -> Finding:
     question, line = "Is regularization needed at all?", _line(facts, "none")
     if line is None or not math.isfinite(facts.best_cv_error):
-        detail = (
-            "The plain pseudoinverse was not asked for." if line is None else "The rows are too few to cross-validate."
-        )
-        return Finding("need", "unknown", "note", question, "That cannot be said.", detail)
+        detail = "The rule none was not requested." if line is None else TOO_FEW
+        return Finding("need", "unknown", "note", question, "Unknown.", detail)
     compared = f"Without it the cross-validation error is {_error(facts, line.cv_error)}"
     if as_good_as_best(facts, line):
-        detail = f"{compared}, as good as the best, {_error(facts, facts.best_cv_error)}."
+        detail = f"{compared}, which is as good as the least over all γ, {_error(facts, facts.best_cv_error)}."
         return Finding("need", "not_needed", "good", question, "Not for the error.", detail)
     detail = f"{compared}; the best γ has {_error(facts, facts.best_cv_error)}."
     if recommended == line:
-        return Finding("need", "not_found", "note", question, "A little would help, but no rule finds it.", detail)
+        answer = "A little would help, but no rule chooses that γ."
+        return Finding("need", "not_found", "note", question, answer, detail)
     return Finding("need", "needed", "note", question, f"Yes: without it {_excess(facts, line)}.", detail)
 
 
@@ -192,7 +189,7 @@ def _information(facts: Facts, line: RuleLine | None) -> Finding:
     question = "How many units carry information?"
     resolved = facts.n_resolved
     detail = (
-        f"H has {facts.n_columns} columns and rank {facts.rank}; {resolved} singular values stand above the precision "
+        f"H has {facts.n_columns} columns and rank {facts.rank}; {resolved} singular values are above the precision "
         "floor."
     )
     if line is None:
@@ -201,13 +198,13 @@ def _information(facts: Facts, line: RuleLine | None) -> Finding:
     detail += f" With {line.rule} the fit uses {used} effective degrees of freedom for {facts.n_rows:,} rows."
     few = line.dof < 0.5 * facts.n_columns
     if few:
-        detail += " Fewer units may do as well; ocrep.hidden_size_path tells."
+        detail += " Fewer units may do as well: compare them with ocrep.hidden_size_path."
     answer = f"About {line.dof:.0f} of {facts.n_columns}."
     return Finding("information", "few" if few else "most", "note" if few else "good", question, answer, detail)
 
 
 def _excess(facts: Facts, line: RuleLine) -> str:
-    """How much worse than the best, in words."""
+    """The excess over the least error, in words."""
     best = facts.best_cv_error
     if facts.labels:
         points = 100.0 * (line.cv_error - best)

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers as text for readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def readable(value: float, digits: int = 3) -> str:
-    """Three digits: 0.0123, 45.6, 1,230 and, where that would be long, 1.23 × 10⁻⁵; it does not break over lines."""
+    """Format a number with three digits: 0.0123, 45.6, 1,230, or 1.23 × 10⁻⁵ if it is very small or large.
+
+    Spaces are not breaking, so that a number stays on one line.
+    """
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
     if value == 0.0:
@@ -22,5 +25,5 @@ def readable(value: float, digits: int = 3) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent: 12.3 %."""
+    """Format a share in percent: 12.3 %."""
     return f"{100.0 * share:.1f}\u00a0%"
