@@ -1,4 +1,4 @@
-"""What cannot be done is refused in one line with a documented exit code, and leaves nothing half-written."""
+"""An error is one line with a documented exit code, and leaves nothing half-written."""
 
 import gzip
 import io
@@ -39,7 +39,7 @@ CASES = {
     "wrong column": (fit("good.csv", target="wieght"), DATA, "no column 'wieght': did you mean 'weight'?"),
     "wrong ignored column": (fit("good.csv", "--ignore", "Colours"), DATA, "did you mean 'colour'?"),
     "column far from all": (fit("good.csv", target="zzzzzz"), DATA, "it has 'size', 'colour', 'fresh', 'weight'."),
-    "target without a name": (fit("nameless.csv", target=""), DATA, "has no name of its own"),
+    "target without a name": (fit("nameless.csv", target=""), DATA, "has no proper name"),
     "ignored target": (fit("good.csv", "--ignore", "weight"), DATA, "is the target"),
     "empty file": (fit("empty.csv"), DATA, "empty.csv is empty"),
     "blank file": (fit("blank.csv"), DATA, "blank.csv is empty"),
@@ -64,7 +64,7 @@ CASES = {
     "few rows": (fit("few.csv"), DATA, "only 4 rows: at least 10"),
     "one row": (fit("single.csv"), DATA, "only 1 row: at least 10"),
     "text for a regression": (fit("good.csv", "--task", "regression", target="colour"), DATA, "holds text such as"),
-    "fractions for labels": (fit("fractions.csv", "--task", "classification"), DATA, "which is no label"),
+    "fractions for labels": (fit("fractions.csv", "--task", "classification"), DATA, "labels are whole numbers"),
     "dates as target": (fit("dates.parquet", target="day"), DATA, "holds dates"),
     "no inputs": (fit("alone.csv"), DATA, "no column to learn from"),
     "unknown format": (fit("good.xlsx"), DATA, "does not tell a known format"),

@@ -109,7 +109,7 @@ def test_scores_are_those_of_the_training_part_and_the_model_that_of_all_rows(ro
     assert tested.scores["rmse"] == pytest.approx(np.sqrt(np.mean(wrong**2)))
     whole = train(problem, Settings(n_hidden=15), test=0)
     np.testing.assert_array_equal(trained.model.predict(problem.X), whole.model.predict(problem.X))
-    assert (trained.refitted, tested.refitted, whole.refitted) == (True, False, False)
+    assert (trained.on_all_rows, tested.on_all_rows, whole.on_all_rows) == (True, False, True)
     assert (whole.scores, whole.n_train, whole.n_test) == ({}, 120, 0)
     assert sorted([*training, *held_out]) == list(range(120))
 
@@ -179,9 +179,9 @@ def test_too_many_classes(tmp_path):
         read_problem(tmp_path / "c.csv", "y")
 
 
-def test_nothing_but_neither_numbers_nor_text_is_no_target(tmp_path):
+def test_a_column_of_lists_cannot_be_a_target(tmp_path):
     pd.DataFrame({"x": range(20), "y": [[1]] * 20}).to_parquet(tmp_path / "l.parquet")
-    with pytest.raises(DataError, match="holds neither numbers nor text, which is no target"):
+    with pytest.raises(DataError, match="holds neither numbers nor text, which cannot be a target"):
         read_problem(tmp_path / "l.parquet", "y")
 
 
@@ -248,13 +248,13 @@ def test_comparison_marks_what_really_differs(tmp_path):
         compare_methods(read_problem(tmp_path / "d.csv", "y"), n_splits=1)
 
 
-def test_a_method_of_the_literature_that_refuses_is_told_of(tmp_path, monkeypatch):
+def test_a_method_of_the_literature_that_raises_is_not_applicable(tmp_path, monkeypatch):
     from ocrep.tables import comparison
 
-    def refuse(random_state):
+    def fail(random_state):
         raise ValueError("not here")
 
-    monkeypatch.setitem(comparison._LITERATURE, "regression", {"ELM": refuse})
+    monkeypatch.setitem(comparison._LITERATURE, "regression", {"ELM": fail})
     pd.DataFrame({"x": np.arange(30.0), "y": np.arange(30) / 7}).to_csv(tmp_path / "d.csv", index=False)
     found = compare_methods(read_problem(tmp_path / "d.csv", "y"), n_hidden=5, n_splits=2)
     assert found.not_applicable["ELM"] == "not here"

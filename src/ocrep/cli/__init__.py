@@ -1,4 +1,4 @@
-"""The program `ocrep`: its entry point, which needs nothing but Python until it knows that the rest is there."""
+"""The program `ocrep`: its entry point, which checks for typer and rich before anything imports them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ocrep.cli import exit_codes
 
 
 def main() -> None:
-    """Run the program with the arguments of this process, and exit with its code."""
+    """Run the program with this process's arguments, and exit with its code."""
     try:
         import rich
         import typer
@@ -27,9 +27,9 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Rows and JSON are UTF-8 wherever they go; a terminal that cannot show a letter shows a question mark."""
+    """Write UTF-8 to files and pipes; on a terminal, replace characters that its encoding lacks."""
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it stays open to the end
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it stays open until the process ends
     if sys.stdout is None:
         print("ocrep: Cannot write to standard output: it is closed.", file=sys.stderr)
         sys.exit(exit_codes.OUTPUT)
@@ -41,5 +41,5 @@ def _open_streams() -> None:
 
 
 def _stop(number: int, frame: Any) -> None:
-    # An exception, so that what was half-written is taken away.
+    # An exception, so that half-written files are removed.
     raise SystemExit(128 + number)

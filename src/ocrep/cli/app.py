@@ -1,4 +1,4 @@
-"""The program's commands, put together."""
+"""The typer application: all commands under their names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ocrep import __version__
-from ocrep.cli import analysis_commands, model_commands
+from ocrep.cli.commands import analysis, models
 from ocrep.cli.exit_codes import EPILOG
 
 app = typer.Typer(no_args_is_help=True, epilog=EPILOG, pretty_exceptions_enable=False)
@@ -29,16 +29,19 @@ def start(
     """Neural networks trained in closed form, with the regularization chosen by mathematics instead of search."""
 
 
-app.command("fit")(model_commands.fit)
-app.command("predict")(model_commands.predict)
-app.command("inspect")(model_commands.inspect)
-app.command("export")(model_commands.export)
-app.command("diagnose")(analysis_commands.diagnose)
-app.command("compare")(analysis_commands.compare)
-app.command("datasets")(analysis_commands.datasets)
+app.command("fit")(models.fit)
+app.command("predict")(models.predict)
+app.command("inspect")(models.inspect)
+app.command("export")(models.export)
+app.command("diagnose")(analysis.diagnose)
+app.command("compare")(analysis.compare)
+app.command("datasets")(analysis.datasets)
 
-study = typer.Typer(no_args_is_help=True, help="Recompute the paper: its tables and figures beside the published ones.")
-study.command("quick")(analysis_commands.study_quick)
-study.command("full")(analysis_commands.study_full)
-study.command("report")(analysis_commands.study_report)
+study = typer.Typer(
+    no_args_is_help=True,
+    help="Recompute the tables and figures of the paper, and compare them with the published ones.",
+)
+study.command("quick")(analysis.study_quick)
+study.command("full")(analysis.study_full)
+study.command("report")(analysis.study_report)
 app.add_typer(study, name="study")

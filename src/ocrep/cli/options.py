@@ -1,4 +1,4 @@
-"""The options that commands share, and the checks of what is typed: nothing here imports numpy."""
+"""Options that several commands share, and the parsing of their values; numpy is imported only for names of rules."""
 
 from __future__ import annotations
 
@@ -10,50 +10,9 @@ from typing import Annotated
 
 import typer
 
-# `rules.names()`, repeated so that completion and a misspelt name need no numpy; a test keeps the two equal.
-GAMMA_NAMES = (
-    "aic",
-    "aicc",
-    "bic",
-    "discrepancy",
-    "dorugade",
-    "dorugade_kashid",
-    "dwivedi_srivastava",
-    "evidence",
-    "gcv",
-    "hoerl_kennard",
-    "hoerl_kennard_baldwin",
-    "hoerl_kennard_iterative",
-    "kfold",
-    "khalaf_shukur",
-    "kibria",
-    "kibria_gm",
-    "kibria_median",
-    "lawless_wang",
-    "lcurve",
-    "loo",
-    "mallows",
-    "mcdonald_galarneau",
-    "muniz_kibria_gm",
-    "muniz_kibria_gm_inverse",
-    "muniz_kibria_max",
-    "muniz_kibria_max_inverse",
-    "muniz_kibria_median_inverse",
-    "muniz_shukur_gm",
-    "muniz_shukur_gm_inverse",
-    "muniz_shukur_max",
-    "muniz_shukur_max_inverse",
-    "muniz_shukur_median_inverse",
-    "none",
-    "ocrep",
-    "ocrep_cv",
-    "quasi_optimality",
-    "thisted",
-)
-
 
 class TaskName(StrEnum):
-    """What may follow --task."""
+    """The values of --task."""
 
     auto = "auto"
     regression = "regression"
@@ -61,28 +20,34 @@ class TaskName(StrEnum):
 
 
 def _complete_gamma(incomplete: str) -> list[str]:
-    return [name for name in GAMMA_NAMES if name.startswith(incomplete)]
+    from ocrep import rules
+
+    return [name for name in rules.names() if name.startswith(incomplete)]
 
 
 def gamma_of(text: str) -> str | float:
-    """A rule's name, or a number ≥ 0."""
-    if text in GAMMA_NAMES:
-        return text
+    """Parse --gamma: a rule's name, or a number ≥ 0."""
     try:
         number = float(text)
     except ValueError:
-        near = get_close_matches(text.lower(), GAMMA_NAMES, n=3)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "ocrep, kfold, gcv and none are some."
-        raise typer.BadParameter(
-            f"{text!r} is neither a number nor the name of a rule: {hint}", param_hint="--gamma"
-        ) from None
+        return _rule_name(text)
     if not (math.isfinite(number) and number >= 0):
         raise typer.BadParameter(f"{text} must be a finite number ≥ 0, or the name of a rule.", param_hint="--gamma")
     return number
 
 
+def _rule_name(text: str) -> str:
+    from ocrep import rules
+
+    if text in rules.names():
+        return text
+    near = get_close_matches(text.lower(), rules.names(), n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "examples are ocrep, kfold, gcv and none."
+    raise typer.BadParameter(f"{text!r} is neither a number nor the name of a rule: {hint}", param_hint="--gamma")
+
+
 def n_hidden_of(text: str) -> int | str:
-    """A whole number ≥ 1, or "auto"."""
+    """Parse --n-hidden: a whole number ≥ 1, or "auto"."""
     if text == "auto":
         return text
     if not text.isdecimal() or int(text) < 1:
@@ -90,12 +55,11 @@ def n_hidden_of(text: str) -> int | str:
     return int(text)
 
 
-def share_of(test: float, *, zero: bool = False) -> float:
-    """A share of rows to test on."""
+def check_share(test: float, *, zero: bool = False) -> None:
+    """Check --test: a share between 0 and 1, or 0 if `zero` allows it."""
     if not (0 < test < 1 or (zero and test == 0)):
-        also = ", or 0 to test on none" if zero else ""
+        also = ", or 0 for no test" if zero else ""
         raise typer.BadParameter(f"{test:g} must be above 0 and below 1{also}.", param_hint="--test")
-    return test
 
 
 Data = Annotated[
@@ -103,7 +67,9 @@ Data = Annotated[
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file made by `ocrep fit`.")]
 Target = Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to learn.")]
-NHidden = Annotated[str, typer.Option("--n-hidden", metavar="NUMBER|auto", help="Hidden units; auto chooses ≤ 300.")]
+NHidden = Annotated[
+    str, typer.Option("--n-hidden", metavar="NUMBER|auto", help="Hidden units; auto chooses at most 300.")
+]
 Gamma = Annotated[
     str,
     typer.Option(
@@ -115,16 +81,16 @@ Gamma = Annotated[
 ]
 Task = Annotated[
     TaskName,
-    typer.Option("--task", help="Labels or quantities; auto looks at the target and says what it took it for."),
+    typer.Option("--task", help="auto guesses from the target, and prints the guess."),
 ]
 Test = Annotated[
     float, typer.Option("--test", metavar="SHARE", help="Share of the rows held out to measure the error.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Of the split and of the hidden layer.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the split and of the hidden layer.")]
 DropMissingTarget = Annotated[
-    bool, typer.Option("--drop-missing-target", help="Leave out rows without a target instead of refusing them.")
+    bool, typer.Option("--drop-missing-target", help="Leave out rows without a target; otherwise they are an error.")
 ]
 Ignore = Annotated[
-    list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="A column that is no input; may be repeated.")
+    list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="A column that is not an input; may be repeated.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

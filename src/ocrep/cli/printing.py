@@ -1,32 +1,35 @@
-"""What the program shows: small tables on standard output, or one JSON object; progress on standard error."""
+"""Output: tables and sentences, or one JSON object, on standard output; progress on standard error."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ocrep.tables.training import StageProgress
 
 PIPED_WIDTH = 120
 TWO_COLUMNS = 70
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """One object, strict JSON: what is not finite becomes null."""
+    """Print one object as strict JSON; NaN and infinity become null."""
     print(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False))
 
 
 def print_lines(*lines: str) -> None:
-    """Sentences, wrapped to the terminal."""
+    """Print sentences, wrapped to the width of the terminal."""
     console = _console()
     for line in lines:
         console.print(line, markup=False, soft_wrap=not sys.stdout.isatty())
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Names and values in two columns, if the terminal has room for two."""
+    """Print names and values in two columns, or as lines on a narrow terminal."""
     if _console().width < TWO_COLUMNS:
         print_lines(*(f"{name}: {value}" for name, value in pairs))
         return
@@ -41,7 +44,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
-    """A table with a header; the columns in `left` are texts, the others numbers."""
+    """Print a table with a header; the columns in `left` are aligned left, the others right."""
     from rich import box
     from rich.table import Table
 
@@ -54,8 +57,8 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: S
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
-    """A bar on standard error that goes when the work is done; nothing at all where no one looks."""
+def progress_bar() -> Iterator[StageProgress]:
+    """Yield a function that updates a progress bar on standard error; without a terminal it does nothing."""
     if not sys.stderr.isatty():
         yield lambda stage, done, total: None
         return
@@ -69,7 +72,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
 
 
 def _print_rows(table: Any) -> None:
-    """Without the spaces that rich fills lines up with."""
+    """Print without the spaces that rich adds at the end of lines."""
     console = _console()
     with console.capture() as text:
         console.print(table)

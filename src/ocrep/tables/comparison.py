@@ -1,4 +1,4 @@
-"""All rules and the literature's methods over repeated splits, and which of them really differ from OCReP."""
+"""Comparison of all rules and of methods of the literature over random splits, with tests against OCReP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ocrep.analysis.compare import compare_rules
 from ocrep.analysis.significance import corrected_paired_t_test
 from ocrep.tables.problem import Problem
 from ocrep.tables.task import Task
-from ocrep.tables.training import Progress, errors, prepare, refusing, silent
+from ocrep.tables.training import StageProgress, as_data_errors, errors, prepare, silent
 
 REFERENCE = "ocrep"
 LEVEL = 0.05
@@ -31,21 +31,21 @@ _LITERATURE: dict[Task, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method's test errors, and whether they really differ from those of OCReP."""
+    """One method's test errors, and whether they differ significantly from those of OCReP."""
 
     name: str
     errors: tuple[float, ...]
-    """One for each split."""
+    """One per split."""
     mean: float
     deviation: float
     difference: float
     """Mean difference from OCReP; positive where the method is worse."""
     p_value: float
-    """Of the corrected paired test, adjusted for the number of methods (Holm)."""
+    """p-value of the corrected paired t-test, adjusted for the number of methods (Holm)."""
 
     @property
     def verdict(self) -> str:
-        """ "better", "worse" or "" where the difference may be chance."""
+        """ "better" or "worse"; "" if the difference is not significant."""
         if self.name == REFERENCE or self.p_value >= LEVEL:
             return ""
         return "worse" if self.difference > 0 else "better"
@@ -53,7 +53,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The methods, the smallest mean error first, and why others are not among them."""
+    """The methods, sorted by mean error, and the reasons why others could not be applied."""
 
     methods: tuple[Method, ...]
     not_applicable: dict[str, str]
@@ -69,15 +69,15 @@ def compare_methods(
     test: float = 0.3,
     seed: int = 0,
     published: bool = True,
-    progress: Progress = silent,
+    progress: StageProgress = silent,
 ) -> Comparison:
     """Compare on `n_splits` random splits; the rules share one hidden layer on each split.
 
-    Methods of the literature have their own defaults, their own number of units among them. Errors are RMSE, or the
-    share of misclassified rows.
+    Methods of the literature use their own defaults, including the number of units. Errors are RMSE, or the share of
+    misclassified rows.
     """
     if n_splits < 2:
-        raise ValueError(f"n_splits={n_splits} must be at least 2: one split says nothing of chance.")
+        raise ValueError(f"n_splits={n_splits} must be at least 2: one split does not show the spread of the error.")
     found: dict[str, list[float]] = {}
     reasons: dict[str, str] = {}
     for split in range(n_splits):
@@ -94,9 +94,9 @@ def compare_methods(
 def _on_one_split(
     problem: Problem, n_hidden: int, test: float, seed: int, published: bool
 ) -> Iterator[tuple[str, float, str]]:
-    """Name, test error and, where there is none, the reason."""
+    """Yield name, test error (NaN if the method cannot be applied) and the reason for that."""
     X, y, X_test, y_test = prepare(problem, test=test, seed=seed)
-    with refusing():
+    with as_data_errors():
         table = compare_rules(X, y, n_hidden=n_hidden, test=(X_test, y_test), task=problem.task, random_state=seed)
     for line in table.to_dict("records"):
         yield line["rule"], float(line["test_error"]), line["reason"] if isinstance(line["reason"], str) else ""
@@ -134,12 +134,12 @@ def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Adjust p-values so that calling those below a level different is wrong in any of them with that probability.
+    """Adjust p-values so that the probability of any false rejection is at most the level of the tests.
 
-    Holm (1979): the k-th smallest of m is multiplied by m − k + 1, and none may be smaller than the one before.
+    Holm (1979): the k-th smallest of m is multiplied by m − k + 1; no adjusted value is smaller than the one before.
     """
-    adjusted, largest = [1.0] * len(p_values), 0.0
-    for place, index in enumerate(np.argsort(p_values, kind="stable")):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
+    given = np.asarray(p_values, dtype=float)
+    order = np.argsort(given, kind="stable")
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.arange(len(given), 0, -1) * given[order]))
+    return adjusted.tolist()

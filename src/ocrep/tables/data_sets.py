@@ -10,11 +10,11 @@ from ocrep.datasets import load
 
 
 def export_data_set(name: str, folder: Path, suffix: str) -> Path:
-    """Write a data set as a file with a column `target`, labels by their names, and give its path."""
+    """Write a data set to a file with a column `target`, labels by name, and return its path."""
     try:
         data = load(name, as_frame=True)
-    except OSError as error:  # the one that is not bundled
-        raise DataError(f"{name} cannot be had: {error}") from error
+    except OSError as error:  # the data set that is not bundled
+        raise DataError(f"{name} cannot be loaded: {error}") from error
     frame = data.frame
     if data.task == "classification":
         frame = frame.assign(target=data.target_names[data.target])

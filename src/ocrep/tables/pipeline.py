@@ -1,4 +1,4 @@
-"""The saved model: a scikit-learn Pipeline that fills, codes and learns, and what it says of its columns."""
+"""The saved model: a scikit-learn Pipeline of preprocessing and network, with a description of its table."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -17,13 +18,13 @@ from ocrep.tables.problem import InputKind, Problem
 from ocrep.tables.task import Task
 
 MISSING = "(missing)"
-"""The category of a text that is missing."""
+"""The category that stands for a missing text."""
 _ATTRIBUTE = "ocrep_table_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the user chose of the network."""
+    """The user's choices for the network."""
 
     n_hidden: int | str = 300
     gamma: str | float = "ocrep"
@@ -34,7 +35,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What a model knows of the table that it learned; kept in the model file as plain data."""
+    """The table that a model was trained on; stored in the model file as plain data."""
 
     target: str
     task: Task
@@ -42,11 +43,11 @@ class Description:
     ids: list[str]
     n_rows: int
     scores: dict[str, float]
-    """Errors on held-out rows; empty if none were held out."""
+    """Errors on held-out rows; empty if no rows were held out."""
 
 
 def network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
-    """The network for a task, not yet trained."""
+    """Return an untrained network for a task."""
     options: dict[str, Any] = {
         "gamma": settings.gamma,
         "fit_intercept": settings.intercept,
@@ -58,14 +59,14 @@ def network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
 
 
 def preprocessing(kinds: dict[str, InputKind]) -> ColumnTransformer:
-    """Numbers and booleans: missing ones become the column's median. Texts: one 0/1 column for each, missing too."""
+    """Return the transformer of the inputs: numbers and booleans are imputed by the median, texts are one-hot coded."""
     texts = [name for name, kind in kinds.items() if kind == "text"]
     numbers = [name for name in kinds if name not in texts]
     steps: list[Any] = []
     if numbers:
         steps.append(("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers))
     if texts:
-        # A text that training has not seen is none of the known ones: zeros in all their columns.
+        # A text that was not seen in training gives zeros in all columns.
         coder = OneHotEncoder(handle_unknown="ignore")
         filler = SimpleImputer(strategy="constant", fill_value=MISSING)
         steps.append(("texts", Pipeline([("fill", filler), ("one_hot", coder)]), texts))
@@ -73,12 +74,12 @@ def preprocessing(kinds: dict[str, InputKind]) -> ColumnTransformer:
 
 
 def assemble(problem: Problem, settings: Settings) -> Pipeline:
-    """Preprocessing and network in one, not yet trained."""
+    """Return an untrained pipeline of preprocessing and network."""
     return Pipeline([("columns", preprocessing(problem.kinds)), ("network", network(problem.task, settings))])
 
 
-def label(model: Pipeline, problem: Problem, scores: dict[str, float]) -> None:
-    """Write on the model what it has learned from."""
+def store_description(model: Pipeline, problem: Problem, scores: dict[str, float]) -> None:
+    """Add the `Description` of its table to a trained model."""
     about = Description(
         target=problem.target,
         task=problem.task,
@@ -91,9 +92,9 @@ def label(model: Pipeline, problem: Problem, scores: dict[str, float]) -> None:
 
 
 def describe(model: Any) -> Description | None:
-    """What a model says of its table.
+    """Return the description of a model's table; None if the model does not know its columns.
 
-    A model that another program saved says it by the names of its features, which are then numbers, or not at all.
+    For a model that was not trained here, the inputs are its `feature_names_in_`, all taken as numbers.
     """
     about = vars(model).get(_ATTRIBUTE)
     if about is not None:
@@ -101,13 +102,13 @@ def describe(model: Any) -> Description | None:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return None
-    task: Task = "classification" if hasattr(model, "classes_") else "regression"
+    task: Task = "classification" if is_classifier(model) else "regression"
     kinds: dict[str, InputKind] = dict.fromkeys(map(str, names), "number")
     return Description(target="prediction", task=task, kinds=kinds, ids=[], n_rows=0, scores={})
 
 
 def known_texts(model: Any) -> dict[str, np.ndarray]:
-    """The categories of each text column that training has seen."""
+    """Return the categories of each text column that were seen in training."""
     if not isinstance(model, Pipeline) or "columns" not in model.named_steps:
         return {}
     columns = model.named_steps["columns"]
@@ -119,7 +120,7 @@ def known_texts(model: Any) -> dict[str, np.ndarray]:
 
 
 def example_rows(model: Any) -> Any:
-    """One row that the model could be given, for tools that must see the kinds of its columns; None if unknown."""
+    """Return one valid input row, which shows the kinds of the columns; None if they are unknown."""
     about = describe(model)
     if about is None:
         return None

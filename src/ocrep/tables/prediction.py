@@ -1,4 +1,4 @@
-"""Predict the rows of a file block by block, in constant memory, into a file that is whole or not there."""
+"""Predictions for the rows of a file, block by block in constant memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ocrep._files.formats import DataError, check_columns, nearest
 from ocrep._files.frames import TableBlock, column_names, count_rows, read_blocks
 from ocrep._files.writing import table_writer
 from ocrep.tables.pipeline import MISSING, Description, describe, known_texts
-from ocrep.tables.training import Progress, silent
+from ocrep.tables.training import StageProgress, silent
 
 
 class UsageError(ValueError):
-    """Something was asked of a model that it cannot do."""
+    """A request that the model cannot fulfil; the message says why."""
 
 
 def predict_file(
@@ -28,56 +28,43 @@ def predict_file(
     proba: bool = False,
     std: bool = False,
     allow_unseen: bool = False,
-    progress: Progress = silent,
+    progress: StageProgress = silent,
 ) -> int:
-    """Write the kept columns and a column `prediction` for each row, and give the number of rows.
+    """Write the kept columns and a column `prediction` for each row, and return the number of rows.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        One that `train` made, or any that knows the names of its features.
-    source, out : path
-        The file to read and the file to write, as `ocrep._files` knows them; "-" writes CSV to standard output.
-    ids : sequence of str or None, default=None
-        Columns to keep beside the prediction; None keeps the model's own id columns that the file has.
-    proba : bool, default=False
-        Whether to add the probability of each class; the model must be calibrated.
-    std : bool, default=False
-        Whether to add the standard deviation of each prediction; for regressions.
-    allow_unseen : bool, default=False
-        Whether a text that training has not seen counts as none of the known ones, instead of being refused.
-    progress : callable, default=silent
-        Told how many rows are done.
+    `ids` are the columns to copy; None copies the model's id columns that the file has. `proba` adds the probability of
+    each class, `std` the standard deviation of each prediction. A text that was not seen in training raises a
+    `DataError`, or is coded as zeros if `allow_unseen`. The suffixes tell the formats; "-" is CSV on standard output.
     """
     about = describe(model)
     if about is None:
         raise UsageError("The model does not know the names of its columns: use one that `ocrep fit` has made.")
-    _check_wishes(model, about, proba=proba, std=std)
+    _check_request(model, about, proba=proba, std=std)
     kept = _kept(source, about, ids)
     known = {} if allow_unseen else {name: set(texts) for name, texts in known_texts(model).items()}
     total, done = count_rows(source), 0
     with table_writer(out) as write:
         for block in read_blocks(source, about.kinds, keep=kept):
-            _refuse_unseen(block, known)
+            _check_texts(block, known)
             write(_predicted(model, block, proba=proba, std=std))
             done += len(block.inputs)
             progress("Predicting", done, total)
     return done
 
 
-def _check_wishes(model: Any, about: Description, *, proba: bool, std: bool) -> None:
+def _check_request(model: Any, about: Description, *, proba: bool, std: bool) -> None:
     if std and about.task != "regression":
-        raise UsageError("--std needs a regression, and this model classifies: use --proba for what it is sure of.")
+        raise UsageError("--std needs a regression, and this model classifies: use --proba instead.")
     if proba and not hasattr(model, "predict_proba"):
         raise UsageError(
             "--proba needs a classifier that was trained with --calibrate, and this one was not."
             if about.task == "classification"
-            else "--proba needs a classifier, and this model is a regression: use --std for what it is sure of."
+            else "--proba needs a classifier, and this model is a regression: use --std instead."
         )
 
 
 def _kept(source: str | os.PathLike[str], about: Description, ids: Sequence[str] | None) -> list[str]:
-    """The columns to keep; the file must have them, and the model's inputs."""
+    """Return the columns to copy, after checking that the file has them and the model's inputs."""
     names = column_names(source)
     lacking = [name for name in about.kinds if name not in names]
     if lacking:
@@ -90,7 +77,7 @@ def _kept(source: str | os.PathLike[str], about: Description, ids: Sequence[str]
     return [name for name in about.ids if name in names]
 
 
-def _refuse_unseen(block: TableBlock, known: dict[str, set[str]]) -> None:
+def _check_texts(block: TableBlock, known: dict[str, set[str]]) -> None:
     for name, texts in known.items():
         values = block.inputs[name].fillna(MISSING)
         if set(values.unique()) <= texts:
@@ -98,8 +85,8 @@ def _refuse_unseen(block: TableBlock, known: dict[str, set[str]]) -> None:
         row = int(np.flatnonzero(~values.isin(list(texts)).to_numpy())[0])
         what = "no text" if values.iloc[row] == MISSING else repr(values.iloc[row])
         raise DataError(
-            f"Column {name!r} holds {what} in row {block.start + row + 1}, which training has not seen: "
-            "correct it, or use --allow-unseen to count it as none of the known texts."
+            f"Column {name!r} holds {what} in row {block.start + row + 1}, which was not seen in training: "
+            "correct it, or use --allow-unseen to code it as none of the known texts."
         )
 
 
@@ -115,5 +102,5 @@ def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool) -> Any:
         added |= dict(zip(names, model.predict_proba(block.inputs).T, strict=True))
     taken = [name for name in added if name in frame.columns]
     if taken:
-        raise DataError(f"The id column {taken[0]!r} has the name of a column of the result: rename it.")
+        raise DataError(f"The id column {taken[0]!r} has the name of an output column: rename it.")
     return frame.assign(**added)

@@ -1,11 +1,11 @@
-"""A file of rows as a problem to learn: which columns are inputs, which are left out and why, and the target."""
+"""A file of rows as a learning problem: the target, the task, the inputs, and the columns left out with reasons."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -16,32 +16,32 @@ from ocrep.tables.task import Task, guess_task, target_values
 
 FEWEST_ROWS = 10
 MOST_CATEGORIES = 200
-"""More different texts than this are an id or free text, which one column per text cannot learn."""
+"""A column with more different texts is an id or free text, for which one-hot coding is useless."""
 FEW_CATEGORIES = 20
-"""Up to here a text column is never taken for an id, even if each row has its own text."""
+"""A column with at most this many different texts is never taken for an id, even if each row has its own text."""
 
 InputKind = Literal["number", "boolean", "text"]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Rows to learn from."""
+    """The rows of a file, ready for training."""
 
     X: Any
     y: np.ndarray
     target: str
     task: Task
     task_reason: str
-    """Why this task; empty if it was given."""
+    """Why the task was guessed; empty if it was given."""
     kinds: dict[str, InputKind]
     """The inputs, in the file's order."""
     left_out: dict[str, str]
-    """Columns that are no inputs, and why."""
+    """Columns that are not inputs, and why."""
     ids: tuple[str, ...]
     n_dropped: int
-    """Rows left out because they have no target."""
+    """Number of rows left out because their target is missing."""
     near_numbers: dict[str, str]
-    """Text columns that were probably meant to hold numbers, and the first text that is none."""
+    """Text columns that probably should be numbers, each with its first text that cannot be parsed."""
 
 
 def read_problem(
@@ -53,13 +53,13 @@ def read_problem(
     ids: Sequence[str] = (),
     drop_missing_target: bool = False,
 ) -> Problem:
-    """Read a file and decide on target, task and inputs; what cannot be used is refused in one sentence."""
+    """Read a file and decide on task and inputs; raise a `DataError` if the target cannot be learned."""
     names = column_names(path)
     check_columns(path, (target, *ignore, *ids), names)
     if target in (*ignore, *ids):
-        raise DataError(f"Column {target!r} is the target: it can be neither ignored nor an id.")
+        raise DataError(f"Column {target!r} is the target: it cannot be ignored or used as an id.")
     if _nameless(target):
-        raise DataError(f"Column {target!r} of {path} has no name of its own: give the target one.")
+        raise DataError(f"Column {target!r} of {path} has no proper name: give the target column a name.")
     left_out = {**dict.fromkeys(ignore, "ignored"), **dict.fromkeys(ids, "id")}
     wanted = [name for name in names if name not in left_out and not _nameless(name)]
     left_out |= {name or "(no name)": "has no name" for name in names if _nameless(name)}
@@ -89,11 +89,11 @@ def _nameless(name: str) -> bool:
 
 
 def _with_target(table: Table, target: str, drop: bool, path: Any) -> tuple[Table, int]:
-    """Refuse a target that cannot be learned; leave out the rows without one if that is wished."""
+    """Check the target; if `drop`, leave out the rows where it is missing."""
     kind = table.kinds[target]
     if kind in ("date", "other"):
-        held = "dates" if kind == "date" else "neither numbers nor text"
-        raise DataError(f"Column {target!r} holds {held}, which is no target.")
+        held = "dates or times" if kind == "date" else "neither numbers nor text"
+        raise DataError(f"Column {target!r} holds {held}, which cannot be a target: choose another column.")
     missing = np.ones(1, dtype=bool) if kind == "empty" else table.frame[target].isna().to_numpy()
     if missing.all():
         raise DataError(f"Column {target!r} is empty: there is nothing to learn.")
@@ -112,24 +112,15 @@ def _with_target(table: Table, target: str, drop: bool, path: Any) -> tuple[Tabl
 
 
 def _inputs(table: Table, target: str, path: Any) -> tuple[dict[str, InputKind], dict[str, str]]:
-    kinds: dict[str, InputKind] = {}
-    left_out: dict[str, str] = {}
-    for name, kind in table.kinds.items():
-        if name == target:
-            continue
-        reason = _why_not(table, name)
-        if reason is None:
-            assert kind in ("number", "boolean", "text")
-            kinds[name] = kind
-        else:
-            left_out[name] = reason
+    reasons = {name: _why_left_out(table, name) for name in table.kinds if name != target}
+    kinds = {name: cast(InputKind, table.kinds[name]) for name, reason in reasons.items() if reason is None}
     if not kinds:
-        raise DataError(f"{path} has no column to learn from beside the target {target!r}.")
-    return kinds, left_out
+        raise DataError(f"{path} has no column to learn from other than the target {target!r}.")
+    return kinds, {name: reason for name, reason in reasons.items() if reason is not None}
 
 
-def _why_not(table: Table, name: str) -> str | None:
-    """Why a column is no input; None if it is one."""
+def _why_left_out(table: Table, name: str) -> str | None:
+    """Return why a column cannot be an input; None if it can."""
     kind = table.kinds[name]
     by_kind = {"date": "holds dates or times", "empty": "is empty", "other": "holds neither numbers nor text"}
     if kind in by_kind:

@@ -1,4 +1,4 @@
-"""Train on a part of the rows, test on the rest, and train the model that is kept on all of them."""
+"""Training on a part of the rows, testing on the others, and training the model to be saved on all rows."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
 from ocrep._files.formats import DataError
-from ocrep.tables.pipeline import Settings, assemble, label, preprocessing
+from ocrep.tables.pipeline import Settings, assemble, preprocessing, store_description
 from ocrep.tables.problem import Problem
 from ocrep.tables.task import Task
 
-Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how much is done, and how much there is (None: unknown)."""
+StageProgress = Callable[[str, int, int | None], None]
+"""Called with the name of a stage, the amount done, and the total amount (None if unknown)."""
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """Show no progress."""
+    """Ignore all progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A model, and what it cost and promises."""
+    """A trained pipeline with its held-out errors and its training time."""
 
     model: Pipeline
     scores: dict[str, float]
-    """Errors on the held-out rows of a model trained without them; empty if none were held out."""
+    """Errors on held-out rows of a model trained on the other rows; empty if no rows were held out."""
     n_train: int
     n_test: int
-    refitted: bool
-    """Whether `model` is trained on all rows rather than on the training part."""
+    on_all_rows: bool
+    """Whether `model` was trained on all rows, and not only on the training part."""
     seconds: float
-    """Of the last training."""
+    """Time of the last training."""
 
 
 def train(
-    problem: Problem, settings: Settings, *, test: float = 0.3, refit: bool = True, progress: Progress = silent
+    problem: Problem, settings: Settings, *, test: float = 0.3, refit: bool = True, progress: StageProgress = silent
 ) -> Trained:
     """Train and test on a random split; then train on all rows, unless `refit` is False.
 
-    `test=0` holds nothing out: no scores, one training.
+    With `test=0` no rows are held out: the model is trained once, and `scores` is empty.
     """
     scores: dict[str, float] = {}
     model, seconds, n_test = None, 0.0, 0
@@ -54,43 +54,44 @@ def train(
         progress("Training on the training part", 0, None)
         model, seconds = _fit(assemble(problem, settings), problem.X.iloc[training], problem.y[training])
         progress("Testing", 0, None)
-        scores = _scores(model, problem, held_out, problem.y[training])
+        predicted = model.predict(problem.X.iloc[held_out])
+        scores = errors(problem.task, problem.y[held_out], predicted, problem.y[training])
         n_test = len(held_out)
-    whole = model is None or refit
+    on_all_rows = model is None or refit
     if model is None or refit:
         progress("Training on all rows", 0, None)
         del model
         model, seconds = _fit(assemble(problem, settings), problem.X, problem.y)
-    label(model, problem, scores)
-    return Trained(model, scores, len(problem.y) - n_test, n_test, whole and n_test > 0, seconds)
+    store_description(model, problem, scores)
+    return Trained(model, scores, len(problem.y) - n_test, n_test, on_all_rows, seconds)
 
 
 def split_rows(y: np.ndarray, task: Task, test: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on and rows to test on.
+    """Return the indices of the rows to train on and of those to test on.
 
-    Classes keep their shares where each has rows enough for both parts; the only row of a class is trained on.
+    The split is stratified if each class has enough rows for both parts; the only row of a class is trained on.
     """
-    rows, strata, lonely = np.arange(len(y)), None, np.zeros(len(y), dtype=bool)
+    rows, strata, single = np.arange(len(y)), None, np.zeros(len(y), dtype=bool)
     n_test = int(np.ceil(test * len(y)))
     if task == "classification":
         _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        lonely = counts[codes] == 1
+        single = counts[codes] == 1
         n_classes = int((counts > 1).sum())
-        if min(n_test, len(y) - n_test - lonely.sum()) >= n_classes > 0:
-            strata = y[~lonely]
-    if n_test < 1 or len(y) - n_test - lonely.sum() < 1 or len(y) - n_test < 2:
+        if min(n_test, len(y) - n_test - single.sum()) >= n_classes > 0:
+            strata = y[~single]
+    if n_test < 1 or len(y) - n_test - single.sum() < 1 or len(y) - n_test < 2:
         raise DataError(f"A test part of {test:g} leaves too few of {len(y)} rows: use another share, or more rows.")
-    training, held_out = train_test_split(rows[~lonely], test_size=n_test, random_state=seed, stratify=strata)
-    training = np.concatenate([training, rows[lonely]])
+    training, held_out = train_test_split(rows[~single], test_size=n_test, random_state=seed, stratify=strata)
+    training = np.concatenate([training, rows[single]])
     if task == "classification" and len(np.unique(y[training])) < 2:
         raise DataError("The training part holds only one class: use a smaller test part, or more rows.")
     return training, held_out
 
 
 def prepare(problem: Problem, *, test: float, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    """Dense inputs and targets of a training part and of a test part; preprocessing sees the training part alone.
+    """Return X, y, X_test, y_test of a random split, with dense inputs; preprocessing is fitted to X alone.
 
-    Rows of a class so rare that the training part has none of it are left out of the test part.
+    Test rows of a class that the training part lacks are left out.
     """
     training, held_out = split_rows(problem.y, problem.task, test, seed)
     if problem.task == "classification":
@@ -102,8 +103,8 @@ def prepare(problem: Problem, *, test: float, seed: int) -> tuple[Any, np.ndarra
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """Pass on the estimators' own sentence on data or parameters that do not fit each other."""
+def as_data_errors() -> Iterator[None]:
+    """Turn an estimator's `ValueError` about data or parameters into a `DataError` with the same message."""
     try:
         yield
     except ValueError as error:
@@ -112,19 +113,17 @@ def refusing() -> Iterator[None]:
 
 def _fit(model: Pipeline, X: Any, y: np.ndarray) -> tuple[Pipeline, float]:
     start = perf_counter()
-    with refusing():
+    with as_data_errors():
         model.fit(X, y)
     return model, perf_counter() - start
 
 
-def _scores(model: Pipeline, problem: Problem, held_out: np.ndarray, y_train: np.ndarray) -> dict[str, float]:
-    """The error, and that of knowing only the training targets: their mean, or their most frequent class."""
-    predicted = model.predict(problem.X.iloc[held_out])
-    return errors(problem.task, problem.y[held_out], predicted, y_train)
-
-
 def errors(task: Task, y: np.ndarray, predicted: np.ndarray, y_train: np.ndarray) -> dict[str, float]:
-    """Regression: RMSE, R², and the RMSE of the mean. Classification: shares misclassified, also by the top class."""
+    """Return the errors of predictions, and of a baseline that knows only the training targets.
+
+    Regression: RMSE, R², and the RMSE of the mean. Classification: the share of misclassified rows, for the model and
+    for the most frequent class.
+    """
     if task == "regression":
         rmse, spread = (float(np.sqrt(np.mean((y - p) ** 2))) for p in (predicted, y_train.mean()))
         total = float(np.sum((y - y.mean()) ** 2))

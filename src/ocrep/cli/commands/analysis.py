@@ -1,4 +1,4 @@
-"""The commands that look at problems and methods: diagnose, compare, datasets, study."""
+"""The commands for problems and methods: diagnose, compare, datasets, study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from ocrep.tables import Comparison, Problem
 
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Worker processes.")]
-StudyFolder = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where results are kept and resumed.")]
+StudyFolder = Annotated[
+    Path,
+    typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the results; an interrupted study resumes there."),
+]
 
 
 def diagnose(
@@ -35,58 +38,57 @@ def diagnose(
     ignore: Ignore = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at the conditioning of a problem under every γ; --report writes an interactive page."""
+    """Diagnose the conditioning of a problem as γ varies; --report writes an interactive page."""
     chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
-    options.share_of(test)
+    options.check_share(test)
+    from ocrep import report as reports
     from ocrep._files.writing import check_output, writing
-    from ocrep.report import diagnose as look_at
-    from ocrep.report import write_report
-    from ocrep.tables import Settings, network, prepare, read_problem, refusing
+    from ocrep.tables import Settings, as_data_errors, network, prepare, read_problem
 
     if report is not None:
         check_output(report, source=data)
     with progress_bar() as progress:
         problem = read_problem(
-            data, target, task=task.value, ignore=ignore or [], drop_missing_target=drop_missing_target
+            data, target, task=task.value, ignore=ignore or (), drop_missing_target=drop_missing_target
         )
         progress("Diagnosing", 0, None)
         parts = prepare(problem, test=test, seed=seed)
         estimator = network(problem.task, Settings(seed=seed, **chosen))
-        with refusing():
-            found = look_at(estimator, *parts, title=f"{data.name}: {target}")
+        with as_data_errors():
+            found = reports.diagnose(estimator, *parts, title=f"{data.name}: {target}")
         if report is not None:
             with writing(report):
-                write_report(found, report)
+                reports.write_report(found, report)
     if as_json:
         print(found.to_json())
         return
     print_lines(*about_problem(data, problem), "")
     print_pairs([(finding.question, finding.answer) for finding in found.verdict.findings])
-    print_lines("", f"{report} holds the report." if report else "--report FILE.html writes all of it as a page.")
+    print_lines("", f"{report} holds the report." if report else "--report FILE.html writes the full report as a page.")
 
 
 def compare(
     data: Data,
     target: Target,
     splits: Annotated[int, typer.Option("--splits", min=2, help="Random splits.")] = 10,
-    n_hidden: Annotated[int, typer.Option("--n-hidden", min=1, help="Hidden units under the rules.")] = 300,
+    n_hidden: Annotated[int, typer.Option("--n-hidden", min=1, help="Hidden units for the rules.")] = 300,
     task: Task = options.TaskName.auto,
     test: Test = 0.3,
     seed: Seed = 0,
     published: Annotated[
-        bool, typer.Option("--literature/--no-literature", help="Also ELM, RELM, … with their own defaults.")
+        bool, typer.Option("--literature/--no-literature", help="Add ELM, RELM, … with their own defaults.")
     ] = True,
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignore = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare all rules for γ, and the literature's methods, and mark what really differs from OCReP."""
-    options.share_of(test)
+    """Compare all rules for γ and methods of the literature, and mark significant differences from OCReP."""
+    options.check_share(test)
     from ocrep.tables import compare_methods, read_problem
 
     with progress_bar() as progress:
         problem = read_problem(
-            data, target, task=task.value, ignore=ignore or [], drop_missing_target=drop_missing_target
+            data, target, task=task.value, ignore=ignore or (), drop_missing_target=drop_missing_target
         )
         found = compare_methods(
             problem, n_hidden=n_hidden, n_splits=splits, test=test, seed=seed, published=published, progress=progress
@@ -115,15 +117,15 @@ def _print_comparison(problem: Problem, found: Comparison) -> None:
     error = "RMSE" if problem.task == "regression" else "% wrong"
     print_table(("method", error, "spread", "vs ocrep", "p", ""), rows, left=(0, 5))
     print_lines(
-        f"Mean and standard deviation over {found.n_splits} splits; ▲ ▼ mark what really differs from ocrep: "
+        f"Mean and standard deviation over {found.n_splits} splits; ▲ ▼ mark significant differences from ocrep: "
         "corrected paired t-test, p adjusted for all methods (Holm), below 0.05."
     )
     if found.not_applicable:
-        print_lines(f"Not applicable here: {', '.join(found.not_applicable)} (--json says why).")
+        print_lines(f"Not applicable here: {', '.join(found.not_applicable)} (--json gives the reasons).")
 
 
 class FileFormat(StrEnum):
-    """What may follow --format."""
+    """The values of --format."""
 
     csv = "csv"
     parquet = "parquet"
@@ -131,10 +133,10 @@ class FileFormat(StrEnum):
 
 def datasets(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="All that are bundled if none.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Default: all that are bundled.")
     ] = None,
     export: Annotated[Path | None, typer.Option("--export", metavar="FOLDER", help="Write them as files.")] = None,
-    form: Annotated[FileFormat, typer.Option("--format", help="Of the files.")] = FileFormat.csv,
+    form: Annotated[FileFormat, typer.Option("--format", help="Format of the files.")] = FileFormat.csv,
     as_json: AsJson = False,
 ) -> None:
     """List the paper's data sets, or write them as files with a column `target`."""
@@ -178,17 +180,17 @@ def _print_data_sets(records: Iterable[Any]) -> None:
 
 
 def study_quick(out: StudyFolder, jobs: Jobs = 2, as_json: AsJson = False) -> None:
-    """All experiments in small: about two minutes."""
+    """Run all experiments at a small size: about two minutes."""
     _study("quick", out, jobs, as_json)
 
 
 def study_full(out: StudyFolder, jobs: Jobs = 2, as_json: AsJson = False) -> None:
-    """All experiments as in the paper: hours; interrupted, it goes on where it stopped."""
+    """Run all experiments as in the paper: hours; if interrupted, the same command resumes."""
     _study("full", out, jobs, as_json)
 
 
 def study_report(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="One that a study was written to.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with the results of a study.")],
     as_json: AsJson = False,
 ) -> None:
     """Write the report and the figures of a folder again."""
@@ -202,7 +204,7 @@ def study_report(
         raise DataError(str(error)) from error
     with writing(folder):
         page = study.report(folder)
-    _say_where(page, as_json)
+    _print_report_path(page, as_json)
 
 
 def _study(protocol: str, out: Path, jobs: int, as_json: bool) -> None:
@@ -212,13 +214,13 @@ def _study(protocol: str, out: Path, jobs: int, as_json: bool) -> None:
     with writing(out):
         try:
             study.run(protocol, out, n_jobs=jobs)
-        except (ValueError, RuntimeError) as error:  # another study, or another run, has the folder
+        except (ValueError, RuntimeError) as error:  # the folder holds another study, or another run uses it
             raise OutputError(str(error)) from error
         page = study.report(out)
-    _say_where(page, as_json)
+    _print_report_path(page, as_json)
 
 
-def _say_where(page: Path, as_json: bool) -> None:
+def _print_report_path(page: Path, as_json: bool) -> None:
     if as_json:
         print_json({"report": str(page)})
     else:

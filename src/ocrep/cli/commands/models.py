@@ -1,4 +1,4 @@
-"""The commands on models: fit, predict, inspect, export."""
+"""The commands for models: fit, predict, inspect, export."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ from ocrep.cli.wording import about_problem, counted, score_pairs
 if TYPE_CHECKING:
     from ocrep.tables import Problem, Trained
 
+IdsOfFit = Annotated[
+    list[str] | None,
+    typer.Option("--id", metavar="COLUMN", help="Not an input, but copied to predictions; may be repeated."),
+]
+Refit = Annotated[
+    bool, typer.Option("--refit/--no-refit", help="Train the saved model on all rows, or on the training part only.")
+]
+
 
 def fit(
     data: Data,
@@ -27,21 +35,15 @@ def fit(
     seed: Seed = 0,
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignore = None,
-    ids: Annotated[
-        list[str] | None,
-        typer.Option("--id", metavar="COLUMN", help="No input, but kept beside predictions; may be repeated."),
-    ] = None,
-    intercept: Annotated[bool, typer.Option("--intercept", help="Give the output a constant of its own.")] = False,
+    ids: IdsOfFit = None,
+    intercept: Annotated[bool, typer.Option("--intercept", help="Add an intercept to the output.")] = False,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Learn probabilities too (classification).")] = False,
-    refit: Annotated[
-        bool,
-        typer.Option("--refit/--no-refit", help="Train the saved model on all rows, or on the training part only."),
-    ] = True,
+    refit: Refit = True,
     as_json: AsJson = False,
 ) -> None:
-    """Train a network on a file of rows, say how good it is on held-out rows, and save it."""
+    """Train a network on a file of rows, measure its error on held-out rows, and save it."""
     chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
-    options.share_of(test, zero=True)
+    options.check_share(test, zero=True)
     from ocrep._files.writing import check_output, writing
     from ocrep.serialization import save_model
     from ocrep.tables import Settings, UsageError, read_problem, train
@@ -49,10 +51,10 @@ def fit(
     check_output(out, source=data)
     with progress_bar() as progress:
         problem = read_problem(
-            data, target, task=task.value, ignore=ignore or [], ids=ids or [], drop_missing_target=drop_missing_target
+            data, target, task=task.value, ignore=ignore or (), ids=ids or (), drop_missing_target=drop_missing_target
         )
         if calibrate and problem.task != "classification":
-            raise UsageError("--calibrate is for classification, and this is a regression.")
+            raise UsageError("--calibrate is for classification, but this is a regression.")
         settings = Settings(intercept=intercept, calibrate=calibrate, seed=seed, **chosen)
         trained = train(problem, settings, test=test, refit=refit, progress=progress)
         with writing(out):
@@ -64,7 +66,6 @@ def fit(
 
 
 def _fit_result(problem: Problem, trained: Trained, gamma: str, out: Path) -> dict[str, Any]:
-    network = trained.model[-1]
     return {
         "model": str(out),
         "task": problem.task,
@@ -77,15 +78,17 @@ def _fit_result(problem: Problem, trained: Trained, gamma: str, out: Path) -> di
         "n_train": trained.n_train,
         "n_test": trained.n_test,
         "scores": trained.scores,
-        "trained_on_all_rows": trained.refitted or not trained.n_test,
+        "trained_on_all_rows": trained.on_all_rows,
         "rule": gamma,
-        "gamma": float(network.gamma_),
-        "n_hidden": int(network.n_hidden_),
-        "rank": int(network.rank_),
-        "condition_number": network.condition_number_,
-        "regularized_condition_number": network.regularized_condition_number_,
+        **_fitted_numbers(trained.model[-1]),
         "seconds": trained.seconds,
     }
+
+
+def _fitted_numbers(network: Any) -> dict[str, Any]:
+    """Return the fitted numbers of a network; None for those that another kind of estimator lacks."""
+    names = ("gamma", "n_hidden", "rank", "condition_number", "regularized_condition_number")
+    return {name: getattr(network, f"{name}_", None) for name in names}
 
 
 def _print_fit(data: Path, problem: Problem, trained: Trained, gamma: str, out: Path) -> None:
@@ -103,8 +106,8 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, gamma: str, out: 
             ("time to train", f"{trained.seconds:.2f} s"),
         ]
     )
-    n_rows = len(problem.y) if trained.refitted or not trained.n_test else trained.n_train
-    print_lines("", f"{out} holds the model, trained on {'all ' if n_rows == len(problem.y) else ''}{n_rows:,} rows.")
+    rows = f"all {len(problem.y):,}" if trained.on_all_rows else f"{trained.n_train:,}"
+    print_lines("", f"{out} holds the model, trained on {rows} rows.")
 
 
 def predict(
@@ -115,18 +118,20 @@ def predict(
     ] = "-",
     ids: Annotated[
         list[str] | None,
-        typer.Option("--id", metavar="COLUMN", help="A column to keep; may be repeated. Otherwise the model's ids."),
+        typer.Option("--id", metavar="COLUMN", help="A column to copy; may be repeated. Default: the ids of `fit`."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     std: Annotated[bool, typer.Option("--std", help="Add the standard deviation of each prediction.")] = False,
     allow_unseen: Annotated[
-        bool, typer.Option("--allow-unseen", help="Count texts that training has not seen as none of the known ones.")
+        bool, typer.Option("--allow-unseen", help="Accept texts that were not seen in training.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the rows of a file; any number of them, in constant memory."""
+    """Predict the rows of a file of any size, in constant memory."""
     if as_json and out == "-":
-        raise typer.BadParameter("the result goes to standard output already: give --out a file.", param_hint="--json")
+        raise typer.BadParameter(
+            "standard output is taken by the predictions: write them to a file with --out.", param_hint="--json"
+        )
     from ocrep._files.writing import check_output
     from ocrep.tables import predict_file
 
@@ -143,24 +148,18 @@ def predict(
 
 
 def inspect(model: Model, as_json: AsJson = False) -> None:
-    """Say what a model file holds."""
+    """Show what a model file holds."""
     from dataclasses import asdict
 
+    from sklearn.pipeline import Pipeline
+
+    from ocrep.serialization import model_info
     from ocrep.tables import describe
 
     fitted = _load(model)
-    from ocrep.serialization import model_info
-
     info, about = model_info(model), describe(fitted)
-    network = fitted[-1] if hasattr(fitted, "steps") else fitted
-    numbers = {
-        "rule": str(network.get_params().get("gamma")),
-        "gamma": getattr(network, "gamma_", None),
-        "n_hidden": getattr(network, "n_hidden_", None),
-        "rank": getattr(network, "rank_", None),
-        "condition_number": getattr(network, "condition_number_", None),
-        "regularized_condition_number": getattr(network, "regularized_condition_number_", None),
-    }
+    network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+    numbers = {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)}
     if as_json:
         print_json({"file": asdict(info), "table": None if about is None else asdict(about), "network": numbers})
         return
