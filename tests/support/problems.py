@@ -3,8 +3,8 @@
 import numpy as np
 
 from ocrep import Factor
+from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.leave_one_out import Rows
 
 
 def with_spectrum(sigma, n_rows, seed=0):
@@ -57,7 +57,7 @@ def evidence(H, T, rule, *, intercept=False, sample_weight=None, labels=False, b
     if rule.folds is not None:
         folds = FoldFactors.empty(rule.folds).absorb(blocks(), intercept=intercept)
     factor = Factor.of(H, T, sample_weight=sample_weight, intercept=intercept)
-    return factor.spectrum(), {"folds": folds, "rows": Rows(blocks, labels)}
+    return factor.spectrum(), {"folds": folds, "rows": RowBlocks(blocks, labels=labels)}
 
 
 def choose(rule, H, T, **options):

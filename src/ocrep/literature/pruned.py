@@ -135,9 +135,9 @@ def bic(factor: Factor, weights: np.ndarray, intercepts: np.ndarray, dof: np.nda
     With as many parameters as rows the residual goes to 0 and its logarithm to −∞, whatever the data. So BIC is set to
     infinity for models with more degrees of freedom than half of the rows.
     """
-    rss = factor.squared_error_by_target(weights, intercepts)
-    fit = mean_log(rss / factor.n, "bic") if rss.any() else 0.0  # every model fits a target of zeros
-    return np.where(2 * dof <= factor.n, factor.n * fit + np.log(factor.n) * dof, np.inf)
+    n, rss = factor.counts.n, factor.squared_error_by_target(weights, intercepts)
+    fit = mean_log(rss / n, "bic") if rss.any() else 0.0  # every model fits a target of zeros
+    return np.where(2 * dof <= n, n * fit + np.log(n) * dof, np.inf)
 
 
 def _ridge_path(factor: Factor) -> Path:

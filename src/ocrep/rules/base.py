@@ -11,8 +11,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
+from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.leave_one_out import Rows
 from ocrep._linalg.spectrum import Spectrum
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Evidence:
 
     spectrum: Spectrum
     folds: FoldFactors | None = None
-    rows: Rows | None = None
+    rows: RowBlocks | None = None
 
 
 class Rule(ABC):
@@ -123,7 +123,7 @@ class Rule(ABC):
         """The rules of this class that `gamma=` takes by name, with their default options."""
         return () if inspect.isabstract(cls) else (cls(),)
 
-    def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: Rows | None = None) -> Choice:
+    def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: RowBlocks | None = None) -> Choice:
         """Choose γ for a problem.
 
         Parameters
@@ -152,7 +152,7 @@ class Rule(ABC):
     def _choose(self, evidence: Evidence) -> Choice:
         """Choose γ from evidence that holds what the rule needs."""
 
-    def _check_needs(self, folds: FoldFactors | None, rows: Rows | None) -> None:
+    def _check_needs(self, folds: FoldFactors | None, rows: RowBlocks | None) -> None:
         if self.needs == "rows" and rows is None:
             raise NotApplicable(
                 f"The rule {self.name!r} reads the rows, which are available only during fit: "

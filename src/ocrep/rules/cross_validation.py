@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, take_rows
-from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.leave_one_out import Rows, press
+from ocrep._linalg.leave_one_out import press
 from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, Needs, NotApplicable
 from ocrep.rules.search import check_grid, minimise, refine_by_parabola, searched_range
 
@@ -222,13 +222,13 @@ def mean_squared_error(folds: FoldFactors, gamma: Array) -> Array:
     return array_namespace(errors).sum(errors, axis=0) / (sum(folds.weight_sums) * folds.n_targets)
 
 
-def misclassified(folds: FoldFactors, rows: Rows, gamma: Array) -> Array:
+def misclassified(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> Array:
     """The weighted share of rows that a fit without their fold puts into the wrong class; the rows are read once."""
     wrong, total = misclassified_by_fold(folds, rows, gamma)
     return array_namespace(gamma).sum(wrong, axis=0) / total
 
 
-def misclassified_by_fold(folds: FoldFactors, rows: Rows, gamma: Array) -> tuple[Array, float]:
+def misclassified_by_fold(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> tuple[Array, float]:
     """The weight of the misclassified rows of each held-out fold, folds × γ, and the weight of all rows."""
     xp = array_namespace(gamma)
     solutions = [(s.weights(gamma), s.intercept(gamma)) for s in folds.spectra]
