@@ -17,7 +17,27 @@ from ocrep.rules.search import check_grid, minimise, refine_by_parabola, searche
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LOO(FlooredRule):
+class GridRule(FlooredRule):
+    """A rule whose `grid` replaces the search over all γ."""
+
+    grid: str | Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        FlooredRule.__post_init__(self)
+        if self.grid is not None and not isinstance(self.grid, str):
+            # A tuple can be compared and read again; the user's own grid may be an array or an iterator.
+            own: Any = [self.grid] if np.isscalar(self.grid) else list(self.grid)
+            object.__setattr__(self, "grid", check_grid(own))
+        check_grid(self.grid)
+
+    @property
+    def degree(self) -> int | None:
+        """2; None for a given grid, which does not depend on H."""
+        return None if self.grid is not None else 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LOO(GridRule):
     """Leave-one-out: minimise PRESS(γ) = Σ (residual_i/(1 − h_i))², which equals n refits without one row each.
 
     The intercept is refitted too; a weighted row counts as one row. The rows are read once more, for all γ together,
@@ -31,22 +51,12 @@ class LOO(FlooredRule):
         γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
-    grid: str | Sequence[float] | None = None
     name = "loo"
-
-    def __post_init__(self) -> None:
-        FlooredRule.__post_init__(self)
-        _store_grid(self)
 
     @property
     def needs(self) -> Needs:
         """The rows: their leverages are not in the spectrum."""
         return "rows"
-
-    @property
-    def degree(self) -> int | None:
-        """2; None for a given grid, which does not depend on H."""
-        return None if self.grid is not None else 2
 
     def _choose(self, evidence: Evidence) -> Choice:
         spectrum, rows = evidence.spectrum, evidence.rows
@@ -61,7 +71,7 @@ class LOO(FlooredRule):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class KFold(FlooredRule):
+class KFold(GridRule):
     """k-fold cross-validation: minimise the squared error on rows held out of the fit.
 
     It is exact: the factors of the other folds are merged, and the error follows from the held-out factor. This equals
@@ -85,12 +95,10 @@ class KFold(FlooredRule):
     n_folds: int = 3
     seed: int = 0
     scoring: Literal["squared", "error"] = "squared"
-    grid: str | Sequence[float] | None = None
     name = "kfold"
 
     def __post_init__(self) -> None:
-        FlooredRule.__post_init__(self)
-        _store_grid(self)
+        GridRule.__post_init__(self)
         FoldPlan(self.n_folds, self.seed)
         if self.scoring not in ("squared", "error"):
             raise ValueError(f"scoring={self.scoring!r} must be 'squared' or 'error'.")
@@ -99,11 +107,6 @@ class KFold(FlooredRule):
     def needs(self) -> Needs:
         """The folds' factors, and the rows too if misclassified rows are counted."""
         return "rows" if self.scoring == "error" else "folds"
-
-    @property
-    def degree(self) -> int | None:
-        """2; None for a given grid, which does not depend on H."""
-        return None if self.grid is not None else 2
 
     @property
     def folds(self) -> FoldPlan:
@@ -198,15 +201,6 @@ class OCRePCV(FlooredRule):
         standard_error = xp.std(differences, axis=0, correction=1.0) / errors.shape[0] ** 0.5
         conditions = xp.where(mean <= standard_error, spectrum.condition(gammas), xp.inf)
         return float(gammas[int(xp.argmin(conditions))])
-
-
-def _store_grid(rule: LOO | KFold) -> None:
-    """Check the grid, and store the user's own as a tuple: it may be an array or an iterator."""
-    if rule.grid is not None and not isinstance(rule.grid, str):
-        own: Any = rule.grid
-        own = [own] if np.isscalar(own) else list(own)
-        object.__setattr__(rule, "grid", check_grid(own))
-    check_grid(rule.grid)
 
 
 def fold_errors(folds: FoldFactors, gamma: Array) -> Array:
