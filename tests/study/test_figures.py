@@ -152,7 +152,7 @@ def test_the_gain_is_the_same_at_both_ends_and_the_condition_least_at_one(tmp_pa
     (condition,) = axes["condition"].values()
     beta, mu = condition.lines[0].get_data()
     assert beta[np.argmin(mu)] == pytest.approx(1.0)
-    spectrum = figures._illustration()
+    spectrum = figures.illustration()
     gains = spectrum.gain(spectrum.largest * spectrum.smallest)
     assert gains[0] == pytest.approx(gains[-1])
 

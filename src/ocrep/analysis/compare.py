@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ocrep._choices import pick
-from ocrep._features.random_layer import RandomLayer
+from ocrep._features.random_layer import RandomLayer, check_nested
 from ocrep._linalg.folds import plan_of
 from ocrep._training.hidden_size import cv_error_of
 from ocrep.analysis.evaluator import Evaluator, rules_to_compare
-from ocrep.estimators.pinv import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.rules import NotApplicable, Rule, resolve
 
 MANY_LABELS = 20
@@ -169,11 +169,11 @@ def hidden_size_path(
             f"gamma={gamma!r} reads the rows once more, and a path over hidden sizes reads only factors: use 'kfold'."
         )
     chosen = _checked_sizes(range(1, 301) if sizes is None else sizes)
-    folds = (rule.folds or 3) if n_folds is None else n_folds
-    if rule.folds is not None and plan_of(folds) != rule.folds:
+    if rule.folds is not None and n_folds is not None and plan_of(n_folds) != rule.folds:
         raise ValueError(f"n_folds={n_folds}, but the rule {rule.name!r} asks for {rule.folds}: leave n_folds out.")
-    model = _estimator(y, task, chosen[-1], options, store_folds=folds)
-    RandomLayer(weight_init=model.weight_init, weight_scale=model.weight_scale).refuse_unnested()
+    own_folds = {"gamma": rule} if rule.folds is not None else {"store_folds": 3 if n_folds is None else n_folds}
+    model = _estimator(y, task, chosen[-1], options, **own_folds)
+    check_nested(RandomLayer(weight_init=model.weight_init, weight_scale=model.weight_scale))
     evaluator = Evaluator.of(model.fit(X, y, sample_weight=sample_weight), test=_checked_test(test))
     n_fixed = model.factor_.n_features - chosen[-1]
     table = [{"n_hidden": m, **_size_line(evaluator.leading(n_fixed + m), rule)} for m in chosen]
@@ -229,7 +229,7 @@ def _checked_test(test: Any) -> tuple[Any, Any] | None:
     return test[0], test[1]
 
 
-def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any], *, store_folds: Any) -> Any:
+def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any], **own: Any) -> Any:
     for taken in {"gamma", "store_folds", "calibrate"} & set(options):
         raise ValueError(f"{taken}= cannot be set here: this function compares rules with folds of its own.")
     if task == "auto":
@@ -245,7 +245,7 @@ def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any],
         "classification": (PinvClassifier, TikhonovClassifier),
     }
     network, own_features = pick("task", task, estimators, also=", or 'auto'")
-    fixed = {"gamma": "none", "store_folds": store_folds, **options}
+    fixed = {"gamma": "none", **own, **options}
     return own_features(**fixed) if n_hidden is None else network(n_hidden, **fixed)
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.leave_one_out import Rows
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.estimators.base import ClosedForm, rows_of
 from ocrep.rules import Choice, NotApplicable, Rule, names, resolve
@@ -47,11 +46,11 @@ class Evaluator:
     factor: Factor
     spectrum: Spectrum
     folds: FoldFactors | None
-    trained: Rows | None = None
+    trained: RowBlocks | None = None
     """The training rows, weighted as in training: rules read these."""
-    plain: Rows | None = None
+    plain: RowBlocks | None = None
     """The same rows without class weights: errors are counted on these."""
-    test: Rows | None = None
+    test: RowBlocks | None = None
 
     @classmethod
     def of(cls, model: ClosedForm, training: Any = None, *, test: tuple[Any, Any] | None = None) -> Evaluator:
@@ -74,8 +73,8 @@ class Evaluator:
         folds = self.folds
         if folds is None:
             assert self.trained is not None
-            folds = FoldFactors.empty(FoldPlan()).absorb(self.trained.blocks(), intercept=self.factor.intercept)
-        if folds.n_read != n_rows or sum(f.n_rows for f in folds.factors if f) != self.spectrum.n_rows:
+            folds = FoldFactors.empty(FoldPlan()).absorb(self.trained.blocks(), intercept=self.factor.counts.intercept)
+        if folds.n_read != n_rows or sum(f.counts.n_rows for f in folds.factors if f) != self.spectrum.n_rows:
             raise ValueError(
                 f"The model was trained on {self.spectrum.n_rows} rows, and {n_rows} are given: "
                 "give the rows it was trained on."
@@ -164,7 +163,7 @@ class Evaluator:
             return misclassified_by_fold(folds, self.plain, gammas)
         return folds.squared_errors(gammas), sum(folds.weight_sums) * folds.n_targets
 
-    def _errors(self, rows: Rows | None, gammas: np.ndarray) -> np.ndarray:
+    def _errors(self, rows: RowBlocks | None, gammas: np.ndarray) -> np.ndarray:
         """RMSE, or share of misclassified rows, for each γ, in one pass over the rows; NaN without rows."""
         if rows is None:
             return np.full(len(gammas), np.nan)
@@ -210,16 +209,16 @@ def both_or_none(X_test: Any, y_test: Any) -> tuple[Any, Any] | None:
     return None if X_test is None else (X_test, y_test)
 
 
-def _leading_rows(rows: Rows | None, n_features: int) -> Rows | None:
-    def blocks(whole: Rows) -> Iterator[tuple[Any, Any, Any]]:
+def _leading_rows(rows: RowBlocks | None, n_features: int) -> RowBlocks | None:
+    def blocks(whole: RowBlocks) -> Iterator[tuple[Any, Any, Any]]:
         for H, T, weight in whole.blocks():
             yield H[:, :n_features], T, weight
 
-    return None if rows is None else Rows(lambda: blocks(rows), labels=rows.labels)
+    return None if rows is None else RowBlocks(lambda: blocks(rows), labels=rows.labels)
 
 
-def _held(rows: Rows | None) -> Rows | None:
+def _held(rows: RowBlocks | None) -> RowBlocks | None:
     if rows is None:
         return None
     held = list(rows.blocks())
-    return Rows(lambda: iter(held), labels=rows.labels)
+    return RowBlocks(lambda: iter(held), labels=rows.labels)

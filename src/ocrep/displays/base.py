@@ -32,6 +32,7 @@ class Display:
 def load_matplotlib(module: str = "matplotlib") -> Any:
     """Import matplotlib or one of its modules; if it is missing, say how to install it."""
     try:
+        import_module("matplotlib")
         return import_module(module)
     except ImportError as exc:
         raise ImportError('Figures need matplotlib: pip install "ocrep[cli]".') from exc

@@ -32,8 +32,8 @@ class Skipped:
 class Diagnosis:
     """All numbers of a report.
 
-    The lists from `gammas` to `norm` run along one grid of γ, which begins with γ = 0 and holds the γ of every rule:
-    no number is interpolated. Errors are RMSE, or the share of misclassified rows for a classifier.
+    The errors, `condition`, `dof` and `norm` run along the grid `gammas`, which begins with γ = 0 and holds the γ of
+    every rule: no number is interpolated. Errors are RMSE, or the share of misclassified rows for a classifier.
     """
 
     title: str
@@ -56,13 +56,13 @@ class Diagnosis:
     gammas: list[float]
     train_error: list[float]
     cv_error: list[float]
-    test_error: list[float] | None
     condition: list[float]
     dof: list[float]
     norm: list[float]
     rules: list[RuleLine]
     not_applicable: list[Skipped]
     verdict: Verdict
+    test_error: list[float] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -111,10 +111,12 @@ def diagnose(
     outcomes = [network.apply(rule) for rule in _asked(estimator.gamma, rules)]
     spectrum, folds = network.spectrum, network.folds
     assert folds is not None
-    curves = _Curves.along(network, np.append(0.0, gamma_grid(spectrum, [outcome.gamma for outcome in outcomes])))
-    lines = [curves.line(outcome) for outcome in outcomes if outcome.gamma is not None]
+    curves = _curves(network, np.append(0.0, gamma_grid(spectrum, [outcome.gamma for outcome in outcomes])))
+    best = int(np.nanargmin(curves["cv_error"])) if np.isfinite(curves["cv_error"]).any() else 0
+    noise = network.cv_noise(curves["gammas"], float(curves["gammas"][best]))
+    lines = [_line(outcome, curves, noise) for outcome in outcomes if outcome.gamma is not None]
     floor, rank_tolerance = levels(spectrum)
-    facts = _facts(network, curves, lines, floor)
+    facts = _facts(network, curves, best, lines, floor)
     return Diagnosis(
         title=title,
         estimator=repr(estimator),
@@ -133,63 +135,31 @@ def diagnose(
         chosen_rule=rule_name(estimator.gamma),
         chosen_gamma=model.gamma_,
         singular_values=np.asarray(model.singular_values_).tolist(),
-        **curves.as_lists(),
+        **{name: values.tolist() for name, values in curves.items()},
         rules=sorted(lines, key=lambda line: line.cv_error if math.isfinite(line.cv_error) else math.inf),
         not_applicable=[Skipped(outcome.rule, outcome.reason) for outcome in outcomes if outcome.gamma is None],
         verdict=judge(facts),
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Curves:
-    """All quantities along the grid of γ."""
+def _curves(network: Evaluator, gammas: np.ndarray) -> dict[str, np.ndarray]:
+    """All quantities along the grid of γ; `test_error` only if there are test rows."""
+    curves = {
+        "gammas": gammas,
+        "train_error": network.training_errors(gammas),
+        "cv_error": network.cv_errors(gammas),
+        **{name: np.asarray(getattr(network.spectrum, name)(gammas)) for name in ("condition", "dof", "norm")},
+    }
+    return curves if network.test is None else {**curves, "test_error": network.test_errors(gammas)}
 
-    gammas: np.ndarray
-    train_error: np.ndarray
-    cv_error: np.ndarray
-    test_error: np.ndarray | None
-    condition: np.ndarray
-    dof: np.ndarray
-    norm: np.ndarray
-    cv_noise: np.ndarray
-    best: int
-    """The place of the least cross-validation error."""
 
-    @classmethod
-    def along(cls, network: Evaluator, gammas: np.ndarray) -> _Curves:
-        cv_error = network.cv_errors(gammas)
-        best = int(np.nanargmin(cv_error)) if np.isfinite(cv_error).any() else 0
-        return cls(
-            gammas=gammas,
-            train_error=network.training_errors(gammas),
-            cv_error=cv_error,
-            test_error=None if network.test is None else network.test_errors(gammas),
-            condition=np.asarray(network.spectrum.condition(gammas)),
-            dof=np.asarray(network.spectrum.dof(gammas)),
-            norm=np.asarray(network.spectrum.norm(gammas)),
-            cv_noise=network.cv_noise(gammas, float(gammas[best])),
-            best=best,
-        )
-
-    def line(self, outcome: RuleOutcome) -> RuleLine:
-        """Read one rule's line off the curves; its γ is in the grid."""
-        assert outcome.gamma is not None
-        at = int(np.argmin(np.abs(self.gammas - outcome.gamma)))
-        names = ("train_error", "cv_error", "cv_noise", "dof", "norm", "condition")
-        return RuleLine(
-            rule=outcome.rule,
-            gamma=outcome.gamma,
-            index=at,
-            test_error=None if self.test_error is None else float(self.test_error[at]),
-            edge=outcome.edge,
-            floored=outcome.floored,
-            **{name: float(getattr(self, name)[at]) for name in names},
-        )
-
-    def as_lists(self) -> dict[str, Any]:
-        names = ("gammas", "train_error", "cv_error", "condition", "dof", "norm")
-        lists = {name: getattr(self, name).tolist() for name in names}
-        return {**lists, "test_error": None if self.test_error is None else self.test_error.tolist()}
+def _line(outcome: RuleOutcome, curves: dict[str, np.ndarray], noise: np.ndarray) -> RuleLine:
+    """Read one rule's line off the curves; its γ is in the grid."""
+    assert outcome.gamma is not None
+    at = int(np.argmin(np.abs(curves["gammas"] - outcome.gamma)))
+    values = {name: float(values[at]) for name, values in curves.items() if name != "gammas"}
+    choice = {"rule": outcome.rule, "gamma": outcome.gamma, "edge": outcome.edge, "floored": outcome.floored}
+    return RuleLine(index=at, cv_noise=float(noise[at]), **choice, **values)  # type: ignore[arg-type]
 
 
 def _fitted(estimator: ClosedForm, X: Any, y: Any) -> ClosedForm:
@@ -207,7 +177,7 @@ def _asked(own: Any, rules: Iterable[Any] | None) -> list[Any]:
     return asked if rule_name(own) in map(rule_name, asked) else [own, *asked]
 
 
-def _facts(network: Evaluator, curves: _Curves, lines: list[RuleLine], floor: float) -> Facts:
+def _facts(network: Evaluator, curves: dict[str, np.ndarray], best: int, lines: list[RuleLine], floor: float) -> Facts:
     spectrum = network.spectrum
     n_columns = spectrum.Vt.shape[1]
     return Facts(
@@ -219,8 +189,8 @@ def _facts(network: Evaluator, curves: _Curves, lines: list[RuleLine], floor: fl
         most_directions=min(n_columns, spectrum.n_rows - int(spectrum.intercept_fitted)),
         condition_number=float(spectrum.condition()),
         floor_condition=spectrum.largest / floor if floor else math.inf,
-        best_cv_error=float(curves.cv_error[curves.best]),
-        best_cv_gamma=float(curves.gammas[curves.best]),
+        best_cv_error=float(curves["cv_error"][best]),
+        best_cv_gamma=float(curves["gammas"][best]),
         rules=lines,
     )
 

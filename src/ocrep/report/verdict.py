@@ -30,12 +30,12 @@ class RuleLine:
     train_error: float
     cv_error: float
     cv_noise: float
-    test_error: float | None
     dof: float
     norm: float
     condition: float
     edge: str | None
     floored: bool
+    test_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

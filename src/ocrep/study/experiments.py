@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from ocrep import literature
 from ocrep.analysis.evaluator import Evaluator
-from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
+from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.rules import GRIDS
 from ocrep.study.protocol import (
     ELM_SIZE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,32 +30,19 @@ BEYOND = 2.5
 POINTS = 10.0
 """For classification it ends at least this many percentage points above the least error, which may be zero."""
 STYLE = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "legend.fontsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "lines.linewidth": 1.4,
-    "axes.axisbelow": True,
-    "svg.hashsalt": "ocrep",
+    **dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 9),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
+    **{"lines.linewidth": 1.4, "axes.axisbelow": True, "svg.hashsalt": "ocrep"},
 }
-
-
-class Look(NamedTuple):
-    """How one method looks in every figure."""
-
-    label: str
-    color: str
-    marker: str
-    linestyle: Any
-    linewidth: float
-    face: str
-
-
-LOOKS = {
-    "unregularized": Look("unregularized", VERMILION, "^", (0, (4, 1.5)), 1.4, VERMILION),
-    "cv": Look("cross-validation", BLACK, "s", "-.", 0.8, "none"),
-    "ocrep": Look("OCReP", BLUE, "o", "-", 1.6, BLUE),
+LINES: dict[str, dict[str, Any]] = {
+    "unregularized": {"label": "unregularized", "linestyle": (0, (4, 1.5)), "linewidth": 1.4},
+    "cv": {"label": "cross-validation", "linestyle": "-.", "linewidth": 0.8},
+    "ocrep": {"label": "OCReP", "linestyle": "-", "linewidth": 1.6},
+}
+MARKS: dict[str, dict[str, Any]] = {
+    "unregularized": {"color": VERMILION, "marker": "^", "markerfacecolor": VERMILION},
+    "cv": {"color": BLACK, "marker": "s", "markerfacecolor": "none"},
+    "ocrep": {"color": BLUE, "marker": "o", "markerfacecolor": BLUE},
 }
 
 
@@ -68,7 +55,7 @@ def draw_figures(records: list[Record], folder: Path) -> list[str]:
     matplotlib = load_matplotlib()
     reference = [record for record in records if record.get("split") == REFERENCE_SPLIT]
     curves = _largest_size([record for record in reference if record["kind"] == "curve"])
-    paths = [record for record in reference if record["kind"] == "path" and record["method"] in LOOKS]
+    paths = [record for record in reference if record["kind"] == "path" and record["method"] in LINES]
     figures: dict[str, Callable[[], Figure]] = {"gain": _gain, "condition": _condition}
     if curves:
         figures["error_against_gamma"] = lambda: _panels(curves, _gamma_panel, "regularization γ")
@@ -85,8 +72,8 @@ def draw_figures(records: list[Record], folder: Path) -> list[str]:
     return [f"figures/{name}.png" for name in figures]
 
 
-def _illustration() -> Spectrum:
-    """Twelve singular values between 10 and 0.05, few enough to see the effect of γ on each."""
+def illustration() -> Spectrum:
+    """Return twelve singular values between 10 and 0.05, few enough to see the effect of γ on each."""
     return Factor.of(np.diag(np.geomspace(10.0, 0.05, 12)), np.ones(12)).spectrum()
 
 
@@ -94,7 +81,7 @@ def _single() -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 3.4), layout="constrained")
-    axis = figure.add_subplot()
+    axis = figure.add_subplot(xscale="log", yscale="log")
     axis.grid(alpha=0.25)
     return figure, axis
 
@@ -102,24 +89,21 @@ def _single() -> tuple[Figure, Axes]:
 def _gain() -> Figure:
     """D(σ) for three γ (the paper's figure 1): at γ = σ₁σ_p the largest and the smallest σ have the same gain."""
     figure, axis = _single()
-    spectrum = _illustration()
+    spectrum = illustration()
     balanced = spectrum.largest * spectrum.smallest
     fine = np.geomspace(1.3 * spectrum.largest, spectrum.smallest / 1.3, 300)
     curve = Factor.of(np.diag(fine), np.ones(fine.size)).spectrum()
-    axis.loglog(fine, 1.0 / fine, color=GREY, linestyle=":", label="γ = 0:  D = 1/σ")
-    looks = ((0.1, ORANGE, "s", "--"), (1.0, BLUE, "o", "-"), (10.0, GREEN, "^", "-."))
-    for beta, color, marker, linestyle in looks:
+    axis.plot(fine, 1.0 / fine, color=GREY, linestyle=":", label="γ = 0:  D = 1/σ")
+    for beta, color, marker, linestyle in ((0.1, ORANGE, "s", "--"), (1.0, BLUE, "o", "-"), (10.0, GREEN, "^", "-.")):
         factor = "" if beta == 1.0 else f"{beta:g} "
         axis.plot(fine, curve.gain(beta * balanced), color=color, linestyle=linestyle)
         axis.plot(spectrum.sigma, spectrum.gain(beta * balanced), color=color, marker=marker, linestyle="")
         axis.plot([], [], color=color, marker=marker, linestyle=linestyle, label=f"γ = {factor}σ₁σ$_p$")
     level = float(spectrum.gain(balanced)[0])
-    ends = [spectrum.smallest, spectrum.largest]
-    axis.plot(ends, [level, level], color=BLUE, linewidth=1.0)
+    axis.plot([spectrum.smallest, spectrum.largest], [level, level], color=BLUE, linewidth=1.0)
     axis.annotate("γ = σ₁σ$_p$:\nthe same gain at both ends", (2.4, level), (0, -4), **_under(BLUE))
     axis.set_ylim(spectrum.gain(10.0 * balanced).min() / 1.5, 2.0 * float(spectrum.gain(0.1 * balanced).max()))
-    axis.set_xlabel("singular value σ of H")
-    axis.set_ylabel("singular value of H$^{reg}$:  D = σ/(σ² + γ)")
+    axis.set(xlabel="singular value σ of H", ylabel="singular value of H$^{reg}$:  D = σ/(σ² + γ)")
     axis.set_title("12 singular values between 10 and 0.05")
     axis.legend(loc="upper right")
     return figure
@@ -128,20 +112,18 @@ def _gain() -> Figure:
 def _condition() -> Figure:
     """μ(H^reg) against β (the paper's figure 2); at each kink D_max moves from one σ to the next."""
     figure, axis = _single()
-    spectrum = _illustration()
+    spectrum = illustration()
     balanced = spectrum.largest * spectrum.smallest
     betas = np.geomspace(1e-4, 1e4, 401)
-    least = float(spectrum.condition(balanced))
-    plain = float(spectrum.condition())
-    axis.loglog(betas, spectrum.condition(betas * balanced), color=BLUE)
+    least, plain = float(spectrum.condition(balanced)), float(spectrum.condition())
+    axis.plot(betas, spectrum.condition(betas * balanced), color=BLUE)
     axis.axhline(plain, color=GREY, linestyle=":")
     axis.annotate(f"without regularization: σ₁/σ$_p$ = {plain:.0f}", (1.0, plain), (0, -4), **_under(GREY))
     axis.plot([1.0], [least], color=BLUE, marker="o", markersize=7)
     axis.annotate(f"OCReP, β = 1: {least:.1f}", (1.0, least), (0, -8), **_under(BLUE))
     axis.set_ylim(least / 2.0, 1.4 * plain)
     axis.set_title("12 singular values; at each kink D$_{max}$ moves to the next one")
-    axis.set_xlabel("β, where γ = β σ₁σ$_p$")
-    axis.set_ylabel("condition number μ(H$^{reg}$)")
+    axis.set(xlabel="β, where γ = β σ₁σ$_p$", ylabel="condition number μ(H$^{reg}$)")
     return figure
 
 
@@ -188,18 +170,14 @@ def _gamma_panel(axis: Axes, records: list[Record]) -> None:
     seen = (gammas >= low / 3.0) & (gammas <= high * 3.0) & np.isfinite(mean)
     gammas, mean, spread = gammas[seen], mean[seen], spread[seen]
     at = positions if gammas.size else {}
-    marks = {method: float(np.interp(math.log(gamma), np.log(gammas), mean)) for method, gamma in at.items()}
-    bottom, top = _limits(records[0]["data"], mean, spread, marks.values())
+    errors = {method: float(np.interp(math.log(gamma), np.log(gammas), mean)) for method, gamma in at.items()}
+    bottom, top = _limits(records[0]["data"], mean, spread, errors.values())
     style: dict[str, Any] = {"color": GREY, "marker": ".", "linewidth": 0.8, "elinewidth": 0.8, "capsize": 1.5}
     axis.errorbar(gammas, mean, spread, label="mean ± standard deviation over draws", **style)
-    for method, error in marks.items():
-        look = LOOKS[method]
+    for method, error in errors.items():
         # If both rules choose the same γ, the square frames the circle; errors off the scale sit on the upper edge.
-        size = 9 if method == "cv" else 6
-        point: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markersize": size}
-        label = f"γ by {look.label}"
-        where = positions[method], min(error, top)
-        axis.plot(*where, color=look.color, linestyle="", zorder=4, clip_on=False, label=label, **point)
+        look = {**MARKS[method], "markersize": 9 if method == "cv" else 6, "label": f"γ by {LINES[method]['label']}"}
+        axis.plot(positions[method], min(error, top), linestyle="", zorder=4, clip_on=False, **look)
     axis.set_xscale("log")
     axis.set_xlim(low / 2.0, high * 2.0)
     axis.set_ylim(bottom, top)
@@ -209,20 +187,17 @@ def _gamma_panel(axis: Axes, records: list[Record]) -> None:
 def _size_panel(axis: Axes, records: list[Record]) -> None:
     """Mean test error over the draws for each hidden size, one line per method with a band of ± one deviation."""
     drawn: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for method, look in LOOKS.items():
+    for method in LINES:
         own = [record for record in records if record["method"] == method]
         if not own:
             continue
-        sizes = np.asarray(own[0]["sizes"], dtype=float)
+        sizes, color = np.asarray(own[0]["sizes"], dtype=float), MARKS[method]["color"]
         mean, spread = drawn[method] = _over_draws(record["test_errors"] for record in own)
-        line: dict[str, Any] = {"linestyle": look.linestyle, "linewidth": look.linewidth}
-        marks: dict[str, Any] = {"marker": look.marker, "markerfacecolor": look.face, "markersize": 4}
-        marks["markevery"] = max(1, sizes.size // 8)
-        axis.plot(sizes, mean, color=look.color, label=look.label, **line, **marks)
-        axis.fill_between(sizes, mean - spread, mean + spread, color=look.color, alpha=0.2, linewidth=0)
+        axis.plot(sizes, mean, markersize=4, markevery=max(1, sizes.size // 8), **LINES[method], **MARKS[method])
+        axis.fill_between(sizes, mean - spread, mean + spread, color=color, alpha=0.2, linewidth=0)
         if method == "ocrep":
             chosen = float(np.mean([record["n_hidden"] for record in own]))
-            axis.axvline(chosen, color=look.color, linestyle=":", label="mean size chosen with OCReP")
+            axis.axvline(chosen, color=color, linestyle=":", label="mean size chosen with OCReP")
     means, spreads = (np.concatenate(parts) for parts in zip(*drawn.values(), strict=True))
     axis.set_ylim(*_limits(records[0]["data"], means, spreads))
     axis.set_xlim(left=0.0)
