@@ -19,10 +19,10 @@ from ocrep.displays import GainDisplay as GainDisplay
 from ocrep.displays import GammaPathDisplay as GammaPathDisplay
 from ocrep.displays import HiddenSizeDisplay as HiddenSizeDisplay
 from ocrep.displays import SpectrumDisplay as SpectrumDisplay
-from ocrep.estimators.pinv import PinvClassifier as PinvClassifier
-from ocrep.estimators.pinv import PinvRegressor as PinvRegressor
-from ocrep.estimators.pinv import TikhonovClassifier as TikhonovClassifier
-from ocrep.estimators.pinv import TikhonovRegressor as TikhonovRegressor
+from ocrep.estimators import PinvClassifier as PinvClassifier
+from ocrep.estimators import PinvRegressor as PinvRegressor
+from ocrep.estimators import TikhonovClassifier as TikhonovClassifier
+from ocrep.estimators import TikhonovRegressor as TikhonovRegressor
 from ocrep.serialization import load_model as load_model
 from ocrep.serialization import save_model as save_model
 

@@ -1,8 +1,7 @@
-"""H = φ(XC + b) as a pure function of arrays, and the table of activations φ."""
+"""`HiddenMap`: H = φ(XC + b) as a pure function of arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -10,65 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ocrep._features.activations import Activation
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, overwritten
-from ocrep._rows.device import beside
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """φ, and what it is applied to: XC + b, or −|b|·‖x − c‖² for radial units."""
-
-    function: Callable[[Array], Array]
-    radial: bool = False
-    built_in: bool = False
-    """Whether φ is one of ours: it may overwrite its argument, and run on several threads."""
-    argument: float = 1.0
-    """What XC + b is multiplied by before φ sees it; a power of 2, so that nothing is rounded."""
-
-
-def _sigmoid(Z: Array) -> Array:
-    # 1/(1 + e⁻ᶻ) = (1 + tanh(z/2))/2, given z/2: one library call that cannot overflow, exact to ε in absolute terms.
-    Z = overwritten("tanh", Z)
-    Z *= 0.5
-    Z += 0.5
-    return Z
-
-
-def _tanh(Z: Array) -> Array:
-    return overwritten("tanh", Z)
-
-
-def _sin(Z: Array) -> Array:
-    return overwritten("sin", Z)
-
-
-def _exp(Z: Array) -> Array:
-    return overwritten("exp", Z)
-
-
-def _identity(Z: Array) -> Array:
-    return Z
-
-
-def _relu(Z: Array) -> Array:
-    zero = array_namespace(Z).zeros((), dtype=Z.dtype, device=device_of(Z))
-    return overwritten("maximum", Z, zero)
-
-
-def _hardlimit(Z: Array) -> Array:
-    return array_namespace(Z).astype(Z >= 0.0, Z.dtype)
-
-
-# Named functions, not lambdas, so that fitted layers can be pickled.
-ACTIVATIONS: dict[str, Activation] = {
-    "sigmoid": Activation(_sigmoid, built_in=True, argument=0.5),
-    "tanh": Activation(_tanh, built_in=True),
-    "relu": Activation(_relu, built_in=True),
-    "sin": Activation(_sin, built_in=True),
-    "gaussian": Activation(_exp, radial=True, built_in=True),
-    "hardlimit": Activation(_hardlimit, built_in=True),
-    "identity": Activation(_identity, built_in=True),
-}
+from ocrep._rows.device import to_device_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +58,7 @@ class HiddenMap:
         if self.activation.radial:
             self._arguments(x, np.matmul(x, self.weights, out=Z))
         else:
-            # The biases as one more input: the product adds them for nothing.
+            # The biases as one more input: the product adds them at no cost.
             np.matmul(np.hstack([x, np.ones((len(x), 1), dtype=x.dtype)]), self._with_biases, out=Z)
         activated = self._activate(Z)
         if activated is not Z:
@@ -127,10 +70,16 @@ class HiddenMap:
         xp = array_namespace(self.weights)
         return replace(self, weights=xp.astype(self.weights, dtype), biases=xp.astype(self.biases, dtype))
 
-    def beside(self, X: Any) -> HiddenMap:
+    def to_device_of(self, X: Any) -> HiddenMap:
         """The same map in the library and on the device of X."""
-        arrays = {name: beside(getattr(self, name), X) for name in ("weights", "biases", "center", "scale")}
+        arrays = {name: to_device_of(X, getattr(self, name)) for name in ("weights", "biases", "center", "scale")}
         return replace(self, **arrays)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of H, those of a direct link included."""
+        n_inputs, n_units = self.weights.shape
+        return n_units + (n_inputs if self.direct_link else 0)
 
     def take(self, units: Any) -> HiddenMap:
         """The map of some units, by a slice or an index."""

@@ -6,29 +6,22 @@ import math
 from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.sparsefuncs import min_max_axis
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ocrep._choices import pick
-from ocrep._features.hidden_map import ACTIVATIONS, Activation, HiddenMap
+from ocrep._features.activations import ACTIVATIONS, Activation
+from ocrep._features.hidden_map import HiddenMap
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks
-from ocrep._rows.device import check_inputs, check_weights_beside, lies_elsewhere, range_beside, refuse_elsewhere
+from ocrep._rows.device import check_same_device, on_device
+from ocrep._rows.inputs import checked_inputs, checked_weights
+from ocrep._rows.survey import Range, observed_range
 from ocrep._transaction import unchanged_on_error
-
-# Low and high, one entry per input.
-Range: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
 def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
@@ -124,20 +117,23 @@ class RandomLayer(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomLayer:
         """Draw the weights and learn the input range; rows of zero weight are not looked at."""
         with unchanged_on_error(self):
-            X = self._check_inputs(X, reset=True)
-            weight = check_weights(sample_weight, X)
-            self.draw(X.shape[1], X.dtype, lambda: observed_range(X, weight))
-            self.map_ = self.map_.beside(X)
+            check_layer(self)
+            X = checked_inputs(self, X, reset=True)
+            weight = checked_weights(sample_weight, X)
+            self.draw(X.shape[1], X.dtype, observed_range(X, weight) if self.needs_range else None)
+            self.map_ = self.map_.to_device_of(X)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Give H, or [X | H] with a direct link."""
         check_is_fitted(self)
-        X = self._check_inputs(X, reset=False)
+        if on_device(X):
+            check_same_device("the layer", self.weights_, X)
+        X = checked_inputs(self, X, reset=False)
         if not isinstance(X, np.ndarray):
             H = self.map_(X)
             return array_namespace(H).astype(H, X.dtype, copy=False)
-        n_outputs = self.map_.biases.shape[0] + (X.shape[1] if self.map_.direct_link else 0)
+        n_outputs = self.map_.n_features
         H = np.empty((X.shape[0], n_outputs), dtype=X.dtype)
 
         def worker(height: int) -> Callable[[slice], None]:
@@ -150,13 +146,6 @@ class RandomLayer(TransformerMixin, BaseEstimator):
 
         on_chunks(worker, X.shape[0], X.shape[1] + n_outputs)
         return H
-
-    def _check_inputs(self, X: Any, *, reset: bool) -> Any:
-        if lies_elsewhere(X):
-            if not reset:
-                refuse_elsewhere("the layer", self.weights_, X)
-            return check_inputs(self, X, reset=reset)
-        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the outputs: the inputs' own names with a direct link, then "randomlayer0", "randomlayer1", …"""
@@ -171,27 +160,22 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         part.map_ = self.map_.take(units)
         return part.set_params(n_hidden=part.map_.biases.shape[0])
 
-    def refuse_unnested(self) -> None:
-        """Raise unless smaller layers are the beginning of larger ones."""
-        if self.weight_init == "orthogonal" or self.weight_scale == "inverse_sqrt":
-            raise ValueError(
-                "Hidden sizes are compared along nested layers, but weight_init='orthogonal' and "
-                "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform' or 'normal', and a "
-                "number as weight_scale."
-            )
-
-    def draw(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> RandomLayer:
-        """Fit to checked inputs of this number and type; `observe` gives their range, and is asked only if needed."""
-        n_hidden = check_size("n_hidden", self.n_hidden)
-        activation = self._activation()
-        draw = pick("weight_init", self.weight_init, WEIGHTS)
-        factor = _weight_factor(self.weight_scale, n_hidden)
-        low, high = _input_range(self.input_scaling, n_inputs, observe)
+    def draw(self, n_inputs: int, dtype: Any, observed: Range | None = None) -> RandomLayer:
+        """Fit to checked inputs of this number and type; `observed` is their range if `needs_range`."""
+        low, high = _input_range(self.input_scaling, n_inputs, observed)
         center, stretch = _to_unit_interval(low, high, dtype)
-        units = factor * draw(check_random_state(self.random_state), n_inputs, n_hidden)
+        rng = check_random_state(self.random_state)
+        units = _weight_factor(self.weight_scale, self.n_hidden) * WEIGHTS[self.weight_init](
+            rng, n_inputs, self.n_hidden
+        )
         weights, biases = np.ascontiguousarray(units[:, :-1].T), units[:, -1].copy()
-        self.map_ = HiddenMap(weights, biases, center, stretch, activation, self.direct_link)
+        self.map_ = HiddenMap(weights, biases, center, stretch, activation_of(self.activation), self.direct_link)
         return self
+
+    @property
+    def needs_range(self) -> bool:
+        """Whether the weights act on inputs scaled by their own range."""
+        return isinstance(self.input_scaling, str)
 
     @property
     def weights_(self) -> np.ndarray:
@@ -213,11 +197,6 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         """The factor that brings each centred input to [−1, 1]."""
         return self.map_.scale
 
-    def _activation(self) -> Activation:
-        if callable(self.activation):
-            return Activation(self.activation)
-        return pick("activation", self.activation, ACTIVATIONS, also=", or a callable")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -225,31 +204,44 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
-    """Give weights as float64, one per row of X: finite, ≥ 0 and not all zero."""
-    if sample_weight is None:
-        return None
-    if lies_elsewhere(X):
-        return check_weights_beside(sample_weight, X)
-    sample_weight = sample_weight if np.isscalar(sample_weight) else np.asarray(sample_weight)
-    if np.size(sample_weight) and not np.count_nonzero(sample_weight):
-        raise ValueError("All sample weights are zero: at least one row must count.")
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+def check_layer(layer: RandomLayer) -> None:
+    """Raise if a parameter cannot work, before any row is read."""
+    check_size("n_hidden", layer.n_hidden)
+    activation_of(layer.activation)
+    pick("weight_init", layer.weight_init, WEIGHTS)
+    _weight_factor(layer.weight_scale, layer.n_hidden)
+    if isinstance(layer.input_scaling, str) and layer.input_scaling != "minmax":
+        raise ValueError(
+            f"input_scaling={layer.input_scaling!r} is unknown: use 'minmax', a pair (low, high), or None."
+        )
 
 
-def _input_range(scale: Any, n_inputs: int, observe: Callable[[], Range]) -> Range:
+def check_nested(layer: RandomLayer) -> None:
+    """Raise unless smaller layers are the beginning of larger ones."""
+    if layer.weight_init == "orthogonal" or layer.weight_scale == "inverse_sqrt":
+        raise ValueError(
+            "Hidden sizes are compared along nested layers, but weight_init='orthogonal' and "
+            "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform' or 'normal', and a "
+            "number as weight_scale."
+        )
+
+
+def activation_of(activation: str | Callable[[Array], Array]) -> Activation:
+    """What a user may pass as `activation`: a name, or a function of an array."""
+    if callable(activation):
+        return Activation(activation)
+    return pick("activation", activation, ACTIVATIONS, also=", or a callable")
+
+
+def _input_range(scaling: Any, n_inputs: int, observed: Range | None) -> Range:
     """The range that goes to [−1, 1]; the range (−1, 1) itself leaves inputs alone."""
-    if scale is None:
-        low, high = -1.0, 1.0
-    elif isinstance(scale, str):
-        if scale != "minmax":
-            raise ValueError(f"input_scaling={scale!r} is unknown: use 'minmax', a pair (low, high), or None.")
-        return observe()
-    else:
-        try:
-            low, high = scale
-        except (TypeError, ValueError):
-            raise ValueError(f"input_scaling={scale!r} is not a pair: use 'minmax', (low, high), or None.") from None
+    if isinstance(scaling, str):
+        assert observed is not None
+        return observed
+    try:
+        low, high = (-1.0, 1.0) if scaling is None else scaling
+    except (TypeError, ValueError):
+        raise ValueError(f"input_scaling={scaling!r} is not a pair: use 'minmax', (low, high), or None.") from None
     ends = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     if (
         any(end.shape not in ((), (1,), (n_inputs,)) or not np.isfinite(end).all() for end in ends)
@@ -260,20 +252,6 @@ def _input_range(scale: Any, n_inputs: int, observe: Callable[[], Range]) -> Ran
             "one per input."
         )
     return np.broadcast_to(ends[0], n_inputs), np.broadcast_to(ends[1], n_inputs)
-
-
-def observed_range(X: Any, sample_weight: Any) -> Range:
-    """The least and the largest value of each input among rows of positive weight; (∞, −∞) if there is none."""
-    if lies_elsewhere(X):
-        return range_beside(X, sample_weight)
-    counts = None if sample_weight is None else sample_weight > 0
-    if sparse.issparse(X):
-        low, high = min_max_axis(X if counts is None else X[counts], axis=0)
-    else:
-        where = True if counts is None else counts[:, None]
-        low = np.min(X, axis=0, where=where, initial=np.inf)
-        high = np.max(X, axis=0, where=where, initial=-np.inf)
-    return low.astype(np.float64), high.astype(np.float64)
 
 
 def _to_unit_interval(low: np.ndarray, high: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:

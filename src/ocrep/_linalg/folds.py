@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from numbers import Integral
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, take_rows
-from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.blocks import Encoded, slices_of
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
 
@@ -47,45 +47,68 @@ class FoldPlan:
         return (x % np.uint64(self.n_folds)).astype(np.intp)
 
 
-def plan_of(store_folds: bool | int | FoldPlan) -> FoldPlan | None:
-    """What `store_folds` means: False nothing, True three folds, a number that many, a plan itself."""
-    if isinstance(store_folds, FoldPlan):
-        return store_folds
+def plan_of(store_folds: bool | int) -> FoldPlan | None:
+    """What `store_folds` means: False or 0 nothing, True three folds, a number that many."""
     if isinstance(store_folds, bool | np.bool_):
         return FoldPlan() if store_folds else None
     return FoldPlan(store_folds) if store_folds else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FoldFactors:
-    """One factor per fold; a fold without rows has none."""
+    """One factor per fold; a fold without rows has None."""
 
     plan: FoldPlan
     factors: tuple[Factor | None, ...]
     n_read: int = 0
-    """Rows seen, those of zero weight included: where the next block's global indices begin."""
+    """Rows seen, those of zero weight included."""
+    start: int = 0
+    """The global number of the first row."""
 
     @classmethod
-    def empty(cls, plan: FoldPlan) -> FoldFactors:
+    def empty(cls, plan: FoldPlan, start: int = 0) -> FoldFactors:
         """Folds that no row has reached yet."""
-        return cls(plan, (None,) * plan.n_folds)
+        return cls(plan, (None,) * plan.n_folds, start=start)
 
-    def absorb(self, blocks: Iterable[tuple[Any, Any, Any]], *, intercept: bool) -> FoldFactors:
+    def __repr__(self) -> str:
+        return f"FoldFactors(n_folds={self.plan.n_folds}, seed={self.plan.seed}, n_rows={self.n_read})"
+
+    def absorb(self, blocks: Iterable[Encoded], *, intercept: bool) -> FoldFactors:
         """Add blocks `(H, T, sample_weight)`, each row to the factor of its fold."""
         factors, n_read = list(self.factors), self.n_read
-        for H, T, weight in blocks:
-            fold = self.plan.of_rows(n_read, H.shape[0])
-            n_read += H.shape[0]
+        for block in blocks:
+            n_rows = block[0].shape[0]
+            fold = self.plan.of_rows(self.start + n_read, n_rows)
+            n_read += n_rows
             for v in range(self.plan.n_folds):
                 mine = np.flatnonzero(fold == v)
                 if mine.size:
-                    part = (
-                        take_rows(H, mine),
-                        take_rows(T, mine),
-                        weight if weight is None else take_rows(weight, mine),
-                    )
+                    part = tuple(None if values is None else take_rows(values, mine) for values in block)
                     factors[v] = Factor.fold([part], intercept=intercept, start=factors[v])
-        return FoldFactors(self.plan, tuple(factors), n_read)
+        return FoldFactors(self.plan, tuple(factors), n_read, self.start)
+
+    def merge(self, other: FoldFactors) -> FoldFactors:
+        """The factors of the rows of both, fold by fold."""
+        factors = tuple(a.merge(b) if a and b else a or b for a, b in zip(self.factors, other.factors, strict=True))
+        return FoldFactors(self.plan, factors, self.n_read + other.n_read, min(self.start, other.start))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The factors as NumPy arrays, for a checkpoint."""
+        named = {
+            f"fold{v}.{name}": array for v, f in enumerate(self.factors) if f for name, array in f.to_arrays().items()
+        }
+        return {"plan": np.array([self.plan.n_folds, self.plan.seed, self.n_read, self.start]), **named}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> FoldFactors:
+        """The factors that `to_arrays` wrote."""
+        n_folds, seed, n_read, start = (int(value) for value in arrays["plan"])
+        factors = []
+        for v in range(n_folds):
+            prefix = f"fold{v}."
+            mine = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            factors.append(Factor.from_arrays(mine) if mine else None)
+        return cls(FoldPlan(n_folds, seed), tuple(factors), n_read, start)
 
     def merged(self) -> Factor:
         """The factor of all rows."""
@@ -93,7 +116,7 @@ class FoldFactors:
 
     def leading(self, n_features: int) -> FoldFactors:
         """The same folds for the first `n_features` features; the training factors are cut, not merged anew."""
-        cut = FoldFactors(self.plan, tuple(f and f.leading(n_features) for f in self.factors), self.n_read)
+        cut = replace(self, factors=tuple(f and f.leading(n_features) for f in self.factors))
         cut.__dict__["training"] = tuple(f.leading(n_features) for f in self.training)
         return cut
 
@@ -111,12 +134,12 @@ class FoldFactors:
     @property
     def n_targets(self) -> int:
         """Columns of T."""
-        return self._filled[0].n_targets
+        return self._filled[0].counts.n_targets
 
     @property
     def weight_sums(self) -> tuple[float, ...]:
         """Total weight of each held-out fold."""
-        return tuple(factor.weight_sum for factor in self._filled)
+        return tuple(factor.counts.weight_sum for factor in self._filled)
 
     def squared_errors(self, gamma: Array) -> Array:
         """Σ w‖t − prediction‖² over each held-out fold, folds × γ, as if the weights had been refitted without it.
@@ -138,11 +161,11 @@ class FoldFactors:
     @property
     def filled(self) -> tuple[int, ...]:
         """The folds that hold rows."""
-        return tuple(v for v, factor in enumerate(self.factors) if factor is not None and factor.n_rows)
+        return tuple(v for v, factor in enumerate(self.factors) if factor is not None and factor.counts.n_rows)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out of pickles and copies what can be computed again."""
-        return {"plan": self.plan, "factors": self.factors, "n_read": self.n_read}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def usable(self) -> bool:
@@ -151,4 +174,4 @@ class FoldFactors:
 
     @property
     def _filled(self) -> tuple[Factor, ...]:
-        return tuple(factor for factor in self.factors if factor is not None and factor.n_rows)
+        return tuple(factor for factor in self.factors if factor is not None and factor.counts.n_rows)

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ocrep._linalg.arrays import EPS, Array, array_namespace, as_float64, device_of
-from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.spectrum import Spectrum
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The training rows, to be read again from the beginning: `blocks()` gives `(H, T, sample_weight)` blocks."""
-
-    blocks: Callable[[], Iterator[tuple[Any, Any, Any]]]
-    labels: bool = False
-    """Whether T codes classes as ±1."""
-
-
-def press(spectrum: Spectrum, rows: Rows, gamma: Array) -> Array:
+def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
     """PRESS(γ) = Σ w‖t_i − prediction without row i‖² for each γ of an array, in one pass."""
     xp = array_namespace(spectrum.sigma)
     total = 0.0 * gamma
@@ -31,7 +22,7 @@ def press(spectrum: Spectrum, rows: Rows, gamma: Array) -> Array:
     return total
 
 
-def left_out_outputs(spectrum: Spectrum, rows: Rows, gamma: float) -> Iterator[tuple[Array, Array, Array | None]]:
+def left_out_outputs(spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Iterator[tuple[Array, Array, Array | None]]:
     """The network's output for each row had it been left out of training, with its T and weight, block by block."""
     xp = array_namespace(spectrum.sigma)
     one = xp.asarray([gamma], dtype=xp.float64, device=device_of(spectrum.sigma))

@@ -1,4 +1,4 @@
-"""Work on small chunks of rows that stay in a core's cache, on as many threads as BLAS would use."""
+"""Workers: threads that share rows, as many as BLAS would use, with BLAS held back while they work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEWEST_ROWS = 16
 _CHUNKS_PER_THREAD = 2
 
 
-def thread_count() -> int:
+def worker_count() -> int:
     """As many as OPENBLAS_NUM_THREADS or OMP_NUM_THREADS say, else one for each core this process may use."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "")
@@ -38,7 +38,7 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
     """
     size = max(_FEWEST_ROWS, CHUNK_ENTRIES // row_entries)
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    threads = min(thread_count(), len(chunks) // _CHUNKS_PER_THREAD)
+    threads = min(worker_count(), len(chunks) // _CHUNKS_PER_THREAD)
     if threads < 2:
         _work_through(worker(size), chunks)
         return
@@ -49,27 +49,27 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
             done.result()
 
 
-def in_lanes(
-    step: Callable[[State | None, Item], State], items: Iterable[Item], lanes: int, start: State | None = None
+def accumulate(
+    step: Callable[[State | None, Item], State], items: Iterable[Item], workers: int, start: State | None = None
 ) -> list[State]:
-    """Fold every lanes-th item into one state, each lane on a thread of its own with its share of BLAS's; in order.
+    """Fold every `workers`-th item into the state of one worker; the states come back in the workers' order.
 
-    The first lane begins with `start`, so that one lane is the plain fold. Which item goes where does not depend on
-    timing, so that the result can be had again to the last bit. At most one item waits while each lane has another.
+    The first worker begins with `start`, so that one worker is a plain fold. Which item goes where does not depend on
+    timing, so the same number of workers gives the same bits. At most one item waits while each worker has another.
     """
-    states: list[State | None] = [start, *[None] * (lanes - 1)]
-    if lanes < 2:
+    states: list[State | None] = [start, *[None] * (workers - 1)]
+    if workers < 2:
         for item in items:
             states[0] = step(states[0], item)
     else:
-        running: list[Future[State] | None] = [None] * lanes
-        with _BLAS.divided_among(lanes), ThreadPoolExecutor(lanes) as pool:
+        running: list[Future[State] | None] = [None] * workers
+        with _BLAS.divided_among(workers), ThreadPoolExecutor(workers) as pool:
             for number, item in enumerate(items):
-                lane = number % lanes
-                before = running[lane]
+                mine = number % workers
+                before = running[mine]
                 if before is not None:
-                    states[lane] = before.result()
-                running[lane] = pool.submit(step, states[lane], item)
+                    states[mine] = before.result()
+                running[mine] = pool.submit(step, states[mine], item)
             states = [state if last is None else last.result() for state, last in zip(states, running, strict=True)]
     return [state for state in states if state is not None]
 
@@ -90,7 +90,7 @@ class _Blas:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._limit = _controller().limit(limits=max(1, thread_count() // callers), user_api="blas")
+                self._limit = _controller().limit(limits=max(1, worker_count() // callers), user_api="blas")
         try:
             yield
         finally:

@@ -130,30 +130,6 @@ class Spectrum:
         """The unpenalised constant that belongs to `weights(gamma)`; zeros without an intercept."""
         return self.mean_T - array_namespace(self.sigma).matmul(self.mean_H, self.weights(gamma))
 
-    def noise_variance(self, gamma: float | Array) -> Array:
-        """rss(γ)/(n − dof(γ) − intercept) for each target: the variance of the noise as this fit sees it.
-
-        Infinite where no degree of freedom is left: then nothing is known of the noise.
-        """
-        left = self.residual_dof(gamma)[..., None]
-        xp = array_namespace(left)
-        return xp.where(left > 0.0, self.rss_by_target(gamma) / xp.where(left > 0.0, left, xp.ones_like(left)), xp.inf)
-
-    def variance_factor(self, H: Array, gamma: float) -> Array:
-        """hᵀ(HᵀH + γI)⁻¹h for each new row h (about the mean, plus 1/Σw with an intercept).
-
-        Times the noise variance, it is the variance that the weights pass on to the prediction. Directions outside
-        the row space of H count with 1/γ; without regularization nothing is known about them, and they are left out.
-        """
-        xp = array_namespace(H)
-        H = H - self.mean_H
-        inside = xp.matmul(H, xp.matrix_transpose(self.Vt))
-        factor = xp.sum(inside * inside * (self.gain(gamma) / self.sigma), axis=1)
-        if gamma > 0.0 and self.rank < H.shape[1]:
-            outside = H - xp.matmul(inside, self.Vt)
-            factor = factor + xp.sum(outside * outside, axis=1) / gamma
-        return factor + (1.0 / self.weight_sum if self.intercept_fitted else 0.0)
-
     def _gamma_array(self, gamma: float | Array) -> Array:
         xp = array_namespace(self.sigma)
         return xp.asarray(gamma, dtype=xp.float64, device=device_of(self.sigma))

@@ -1,4 +1,4 @@
-"""A triangular root of a Gram matrix whose targets may depend on each other, or fit to the last digit."""
+"""A triangular root R of a Gram matrix, RᵀR = G, whose targets may depend on each other or fit to the last digit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from ocrep._linalg.arrays import EPS, Array, array_namespace, cholesky, device_o
 
 
 def root(G: Array, n_targets: int) -> Array | None:
-    """An upper R with RᵀR = G: Cholesky for the features, with pivots for what is left of the targets.
+    """An upper R with RᵀR = G: Cholesky for the features, Cholesky with pivots for the residuals of the targets.
 
-    Targets may depend on each other (class codes sum to a constant), and then that rest is singular. None where the
-    features are not positive definite to working precision.
+    Targets may depend on each other (class codes sum to a constant), and then their residuals are singular. None where
+    the features are not positive definite to working precision.
     """
     xp = array_namespace(G)
     k = G.shape[0] - n_targets
@@ -19,19 +19,19 @@ def root(G: Array, n_targets: int) -> Array | None:
     Zt = times_inverse(xp.asarray(G[k:, :k], copy=True), R)
     rest = G[k:, k:] - xp.matmul(Zt, xp.matrix_transpose(Zt))
     below = xp.zeros((n_targets, k), dtype=G.dtype, device=device_of(G))
-    left = triangle(_pivoted_root(rest, EPS * doubt_over_eps(G, R, Zt)))
+    left = triangle(_pivoted_root(rest, EPS * rounding_over_eps(G, R, Zt)))
     return xp.concat([xp.concat([R, xp.matrix_transpose(Zt)], axis=1), xp.concat([below, left], axis=1)])
 
 
-def doubt_over_eps(G: Array, R: Array, Zt: Array) -> Array:
-    """How wrong what is left of each target may be, over ε: entries of G are wrong by ε of what was summed."""
+def rounding_over_eps(G: Array, R: Array, Zt: Array) -> Array:
+    """The rounding error of each target's squared residual, over ε: entries of G are wrong by ε of what was summed."""
     xp = array_namespace(G)
     squares, k = xp.linalg.diagonal(G), R.shape[0]
     return squares[k:] + xp.matmul(least_squares_weights(R, Zt) ** 2, squares[:k])
 
 
 def least_squares_weights(R: Array, Zt: Array) -> Array:
-    """Wᵀ of RW = Z, by a substitution from below."""
+    """Wᵀ of RW = Z, by back substitution."""
     xp = array_namespace(R)
     upside_down = 1.0 * xp.flip(Zt, axis=1)
     return xp.flip(times_inverse(upside_down, xp.flip(xp.matrix_transpose(R))), axis=1)
@@ -40,8 +40,8 @@ def least_squares_weights(R: Array, Zt: Array) -> Array:
 def _pivoted_root(S: Array, noise: Array) -> Array:
     """A square B with BᵀB = S, each diagonal entry right to its own noise.
 
-    The most certain column comes first, so that no rounding of a target that fits gets into one that does not; what
-    eigenvalues would do, whichever way they are scaled.
+    The most certain column comes first, so that the rounding of a target that fits never reaches one that does not.
+    Eigenvalues would mix them, whichever way they are scaled.
     """
     xp = array_namespace(S)
     one = xp.ones_like(noise)
@@ -56,3 +56,11 @@ def _pivoted_root(S: Array, noise: Array) -> Array:
         rows.append(row)
         S = S - row * row[:, None]
     return xp.stack(rows + [0.0 * one] * (S.shape[0] - len(rows)))
+
+
+def diagonal_ratio(R: Array) -> float:
+    """The largest over the smallest diagonal entry: a lower bound of the condition number of a triangle."""
+    xp = array_namespace(R)
+    entries = xp.abs(xp.linalg.diagonal(R))
+    least = float(xp.min(entries))
+    return float(xp.max(entries)) / least if least > 0.0 else float("inf")

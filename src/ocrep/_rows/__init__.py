@@ -1,1 +1,30 @@
 """Where rows come from: memory, a device, a scan, Dask; checked once, in `checks`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ocrep._rows.dask import is_dask
+from ocrep._rows.memory import MemoryRows
+from ocrep._rows.rows import Rows
+from ocrep._rows.scan.arrays import ArraySource, is_on_disk
+from ocrep._rows.scan.rows import ScanRows
+from ocrep._rows.scan.scan import Scan
+
+
+def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Rows:
+    """Rows of whatever kind, behind one interface; no row is read yet."""
+    if is_dask(X):
+        from ocrep._rows.dask.rows import DaskRows  # whoever holds a collection has imported Dask
+
+        return DaskRows(X, y, sample_weight)
+    if isinstance(X, Scan):
+        if y is not None or sample_weight is not None:
+            raise ValueError("ocrep.scan names targets and weights itself: give fit only the scan.")
+        return ScanRows(X)
+    if is_on_disk(X) and y is not None:
+        return ScanRows(Scan(ArraySource(X, y, sample_weight)))
+    return MemoryRows(X, y, sample_weight)
+
+
+__all__ = ["open_rows"]

@@ -1,158 +1,220 @@
-"""What a block of rows must be, with sentences that name its file or number, its row and its column."""
+"""What rows must be: one check and one sentence for each mistake, whatever the rows are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 
-from ocrep._linalg.arrays import SMALLEST
-from ocrep._rows.scan.source import Block, shown
+from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
+from ocrep._rows.block import Block, listed
 
-Triple = tuple[Any, np.ndarray, "np.ndarray | None"]
 # Names and not types, since pandas need not be installed.
 _MISSING = ("NAType", "NaTType")
 
 
-def check_inputs(
-    block: Block, n_inputs: int, columns: tuple[str, ...] | None, *, than: str = "the first block"
-) -> None:
-    """Refuse other columns than those that came before, and numbers that are not finite."""
+def check_shape(shape: tuple[int, ...]) -> None:
+    """X has rows and columns."""
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead: X must be rows × columns. Reshape your data: one "
+            "column is X.reshape(-1, 1), one row X.reshape(1, -1)."
+        )
+    if shape[1] == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={tuple(shape)}) while a minimum of 1 is required.")
+
+
+def check_lengths(n_rows: int, **others: Any) -> None:
+    """Targets and weights have as many rows as X."""
+    for name, values in others.items():
+        if values is not None and tuple(values.shape[:1]) != (n_rows,):
+            raise ValueError(f"X has {n_rows} rows, but {name} has the shape {tuple(values.shape)}.")
+
+
+def check_any_rows(n_rows: int) -> None:
+    """There is something to learn from."""
+    if not n_rows:
+        raise ValueError("Found array with 0 sample(s): there are no rows to learn from, and at least 1 is required.")
+
+
+def check_numeric(name: str, kind: str, *, place: str = "", role: str = "inputs") -> None:
+    """A column holds numbers; `kind` says in a word what it holds."""
+    if kind not in ("numbers", "booleans", "unknown"):
+        raise ValueError(
+            f"{place}column {name!r} holds {kind}, but {role} must be numbers: encode it as numbers, or leave it out."
+        )
+
+
+def check_columns(block: Block, n_inputs: int, columns: tuple[str, ...] | None, *, than: str) -> None:
+    """A block has the columns of those before it."""
     if block.X.shape[1] != n_inputs:
         raise ValueError(f"{block.part} has {block.X.shape[1]} columns, but {than} has {n_inputs}.")
     if block.columns != columns:
         raise ValueError(
-            f"{block.part} has the columns {shown(block.columns)}, but {than} {shown(columns)}: "
+            f"{block.part} has the columns {listed(block.columns)}, but {than} {listed(columns)}: "
             "give ocrep.scan columns=[…], and they are found by name."
         )
+
+
+def checked(block: Block, *, labels: bool, shape: tuple[int, ...] | None = None) -> Block:
+    """Rows with finite inputs, targets as labels or numbers, and weights; `shape` is that of earlier targets."""
+    check_inputs(block)
+    y = check_labels(block) if labels else check_numbers(block, shape)
+    return replace(block, y=y, weight=check_weights(block))
+
+
+def check_inputs(block: Block) -> None:
+    """All inputs are finite."""
     values = block.X.data if sparse.issparse(block.X) else block.X
+    xp = array_namespace(values)
     # The sum is finite if all are, but for overflow: only then is each looked at.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
+        if bool(xp.isfinite(xp.sum(values, dtype=xp.float64))):
             return
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row, column = _first(block.X, bad)
-        what = "NaN (a missing value)" if np.isnan(values[bad][0]) else "infinity"
-        raise ValueError(
-            f"{block.row(row)}: column {block.column(column)} holds {what}: remove or impute such rows. "
-            "Input X contains NaN or infinity."
-        )
+    bad = ~xp.isfinite(values)
+    if not bool(xp.any(bad)):
+        return
+    first = int(xp.argmax(xp.astype(xp.reshape(bad, (-1,)), xp.int8)))
+    row, column = _position(block.X, first)
+    what = "NaN (a missing value)" if bool(xp.isnan(xp.reshape(values, (-1,))[first])) else "infinity"
+    raise ValueError(
+        f"{block.row(row)}column {block.column(column)} holds {what}: remove or impute such rows. "
+        "Input X contains NaN or infinity."
+    )
 
 
-def check_weights(block: Block) -> np.ndarray | None:
-    """Weights as float64: one per row, finite and ≥ 0."""
+def check_weights(block: Block) -> Array | None:
+    """Weights as float64, one per row: finite and ≥ 0."""
     if block.weight is None:
         return None
-    try:
-        weight = np.asarray(block.weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{block.part}: the weights are no numbers.") from None
-    if weight.shape != (block.X.shape[0],):
-        raise ValueError(f"{block.part}: sample_weight has the shape {weight.shape}, but one weight per row is needed.")
+    weight = _as_float64(block.weight, f"{block.place}the weights must be numbers.")
+    if tuple(weight.shape) != (block.X.shape[0],):
+        raise ValueError(
+            f"{block.place}sample_weight has the shape {tuple(weight.shape)}, but X has {block.X.shape[0]} rows: "
+            "give one weight per row."
+        )
+    xp = array_namespace(weight)
     bad = ~((weight >= 0.0) & (weight < 1.0 / SMALLEST))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"{block.row(row)}: the weight is {weight[row]}, but weights must be finite and ≥ 0.")
+    if bool(xp.any(bad)):
+        row = int(xp.argmax(xp.astype(bad, xp.int8)))
+        raise ValueError(f"{block.row(row)}the weight is {float(weight[row])}, but weights must be finite and ≥ 0.")
     return weight
 
 
+def check_any_weight(weight_sum: float) -> None:
+    """At least one row counts."""
+    if not weight_sum > 0.0:
+        raise ValueError("All sample weights are zero: at least one row must count.")
+
+
 def is_missing(label: Any) -> bool:
-    """Whether a label is none: None, NaN, or what pandas puts in their place."""
+    """Whether a label is missing: None, NaN, or what pandas puts in their place."""
     return label is None or (isinstance(label, float) and label != label) or type(label).__name__ in _MISSING
 
 
-def check_labels(block: Block) -> np.ndarray:
+def check_labels(block: Block) -> Array:
     """Targets as labels, one per row: whole numbers or texts, none missing."""
-    y = _refuse_none(block)
+    y = _targets(block)
     if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: use y.ravel() to get one label per row.",
+            DataConversionWarning,
+            stacklevel=2,
+        )
         y = y[:, 0]
     if y.ndim != 1:
-        raise ValueError(f"{block.part}: y has the shape {y.shape}, but a classifier needs one label per row.")
-    if y.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            bad = np.flatnonzero(~(y == np.floor(y)))
-        if len(bad):
-            row = int(bad[0])
-            raise ValueError(
-                f"{block.row(row)}: the label {y[row]} is no whole number: a classifier needs discrete labels, and "
-                "for continuous targets there is a regressor. Unknown label type: continuous."
-            )
+        raise ValueError(
+            f"{block.place}y has the shape {tuple(y.shape)}, but a classifier needs one label per row. "
+            "Unknown label type: multilabel or multioutput."
+        )
+    if not isinstance(y, np.ndarray):
+        return _whole_labels_on_device(y, block)
     if y.dtype.kind == "O":
         missing = next((row for row, label in enumerate(y.tolist()) if is_missing(label)), None)
         if missing is not None:
-            raise ValueError(f"{block.row(missing)}: the label is missing: remove such rows. Input y contains NaN.")
+            raise ValueError(f"{block.row(missing)}the label is missing: remove such rows. Input y contains NaN.")
+    if y.dtype.kind == "f":
+        _check_whole(y, block)
     return y
 
 
-def check_numbers(block: Block, shape: tuple[int, ...] | None) -> np.ndarray:
+def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
     """Targets as finite numbers; `shape` is that of the first block's, without its rows."""
-    y = _refuse_none(block)
-    if y.dtype.kind not in "biuf":
-        try:
-            y = y.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{block.part}: the targets are no numbers, and regression needs numbers.") from None
-    if y.ndim not in (1, 2) or (shape is not None and y.shape[1:] != shape):
-        raise ValueError(f"{block.part}: y has the shape {y.shape}, but the first rows have {(shape or ('…',))}.")
-    bad = ~np.isfinite(y.reshape(len(y), -1)).all(axis=1)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"{block.row(row)}: the target is NaN or infinity: remove such rows. Input y contains NaN.")
+    y = _targets(block)
+    if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf":
+        y = _as_float64(y, f"{block.place}the targets must be numbers: regression cannot learn texts or categories.")
+    if y.ndim not in (1, 2) or (shape is not None and tuple(y.shape[1:]) != shape):
+        raise ValueError(f"{block.place}y has the shape {tuple(y.shape)}, but the first rows have {(shape or ('…',))}.")
+    xp = array_namespace(y)
+    bad = ~xp.all(xp.isfinite(xp.reshape(y, (y.shape[0], -1))), axis=1)
+    if bool(xp.any(bad)):
+        row = int(xp.argmax(xp.astype(bad, xp.int8)))
+        raise ValueError(f"{block.row(row)}the target is NaN or infinity: remove such rows. Input y contains NaN.")
     return y
 
 
-def _refuse_none(block: Block) -> np.ndarray:
+def check_two_classes(counting: Any) -> None:
+    """Rows of positive weight hold at least two classes."""
+    if len(counting) < 2:
+        raise ValueError(
+            f"The rows of positive weight hold only one class, {counting.tolist()}: a classifier needs rows of at "
+            "least two classes."
+        )
+
+
+def _targets(block: Block) -> Any:
     if block.y is None:
-        raise ValueError("The rows have no targets: name their column as target=, or give blocks (X, y).")
+        raise ValueError(
+            "A model requires y to be passed, but the target y is None: give y, name its column as target=, or give "
+            "blocks (X, y)."
+        )
     return block.y
 
 
-def recut(blocks: Iterable[Triple], rows: int) -> Iterator[Triple]:
-    """Cut and join blocks `(X, y, weight)` to `rows` rows each; the last may be shorter.
-
-    So the price and the rounding do not depend on how the rows came.
-    """
-    waiting: list[Triple] = []
-    have = 0
-    for X, y, weight in blocks:
-        start, n = 0, X.shape[0]
-        while have + n - start >= rows:
-            end = start + rows - have
-            waiting.append(_slice(X, y, weight, start, end))
-            yield _joined(waiting)
-            waiting, have, start = [], 0, end
-        if start < n:
-            # A copy, so that the little that waits does not keep the large block that it came from.
-            waiting.append(_slice(X, y, weight, start, n, copy=start > 0))
-            have += n - start
-    if waiting:
-        yield _joined(waiting)
+def _check_whole(y: np.ndarray, block: Block) -> None:
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(~(y == np.floor(y)))
+    if not len(bad):
+        return
+    row = int(bad[0])
+    if np.isnan(y[row]):
+        raise ValueError(f"{block.row(row)}the label is missing: remove such rows. Input y contains NaN.")
+    raise ValueError(
+        f"{block.row(row)}the label {y[row]} is not a whole number: a classifier needs discrete labels, and a "
+        "regressor learns continuous targets. Unknown label type: continuous."
+    )
 
 
-def _slice(X: Any, y: np.ndarray, weight: np.ndarray | None, start: int, end: int, *, copy: bool = False) -> Triple:
-    if start == 0 and end == X.shape[0]:
-        return X, y, weight
-    part = X[start:end], y[start:end], None if weight is None else weight[start:end]
-    return tuple(None if values is None else values.copy() for values in part) if copy else part  # type: ignore[return-value]
+def _whole_labels_on_device(y: Array, block: Block) -> Array:
+    xp = array_namespace(y)
+    if xp.isdtype(y.dtype, "real floating"):
+        _check_whole(np.asarray([float(y[i]) for i in _suspect(y)]), block)
+    return xp.astype(y, xp.int64)
 
 
-def _joined(parts: list[Triple]) -> Triple:
-    if len(parts) == 1:
-        return parts[0]
-    X, y, weight = zip(*parts, strict=True)
-    stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
-    weights = None
-    if any(w is not None for w in weight):
-        weights = np.concatenate([np.ones(len(t)) if w is None else w for w, t in zip(weight, y, strict=True)])
-    return stacked, np.concatenate(y), weights
+def _suspect(y: Array) -> list[int]:
+    """The first label that is not whole, if any."""
+    xp = array_namespace(y)
+    bad = ~(y == xp.floor(y))
+    return [int(xp.argmax(xp.astype(bad, xp.int8)))] if bool(xp.any(bad)) else []
 
 
-def _first(X: Any, bad: np.ndarray) -> tuple[int, int]:
+def _as_float64(values: Any, otherwise: str) -> Array:
+    if not isinstance(values, np.ndarray):
+        xp = array_namespace(values)
+        return xp.astype(values, xp.float64)
+    try:
+        return values.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(otherwise) from None
+
+
+def _position(X: Any, flat: int) -> tuple[int, int]:
+    """Row and column of an entry by its number in memory."""
     if sparse.issparse(X):
-        at = int(np.flatnonzero(bad)[0])
-        return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-    row, column = np.unravel_index(int(np.flatnonzero(bad.ravel())[0]), bad.shape)
-    return int(row), int(column)
+        return int(np.searchsorted(X.indptr, flat, side="right")) - 1, int(X.indices[flat])
+    return divmod(flat, X.shape[1])

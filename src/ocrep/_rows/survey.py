@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import min_max_axis
 
-from ocrep._features.random_layer import Range, observed_range
-from ocrep._rows.scan.source import shown
+from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._rows.block import Block, listed
+from ocrep._rows.device import to_host
+
+Range = tuple[np.ndarray, np.ndarray]
+"""Low and high, one entry per input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a fit must know of the rows before it can begin."""
+
+    labels: bool
+    """Whether targets are labels."""
+    range: bool
+    """Whether the inputs' range must be known."""
+    totals: bool = False
+    """Whether the weight of each label's rows must be known."""
+    weigh: Callable[[np.ndarray, np.ndarray | None], np.ndarray | None] | None = None
+    """Multiplies the weights of rows by those of their labels: rows that do not count have no part in the range."""
+    estimator: str = "This estimator"
+    """The name for sentences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +42,7 @@ class Survey:
     """All rows, those of zero weight included."""
     weight_sum: float
     low: np.ndarray
-    """The least value of each input among rows of positive weight, ∞ if there is none."""
+    """The least value of each input among rows of positive weight, ∞ if there is none or it was not asked for."""
     high: np.ndarray
     dtype: np.dtype
     """float32 if every row is, else float64."""
@@ -28,38 +50,37 @@ class Survey:
     """The distinct labels, sorted, if they were asked for."""
     totals: np.ndarray | None = None
     """The weight of all rows of each label."""
-    one_dimensional: bool = True
-    """Whether y has one axis."""
+    target_shape: tuple[int, ...] = ()
+    """The shape of y without its rows."""
     columns: tuple[str, ...] | None = None
     """The inputs' names, if they have any."""
+    like: Array | None = None
+    """An array without rows in the library and on the device of X, if that is not NumPy."""
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any = None, *, labels: bool, columns: tuple[str, ...] | None = None) -> Survey:
-        """Look at checked rows: X a matrix, y an array, weight one number ≥ 0 per row or None; any may have no rows."""
-        y = np.asarray(y)
-        weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-        known, totals = _labels_of(y, weight) if labels else (None, None)
-        low, high = observed_range(X, weight) if X.shape[0] else _no_range(X.shape[1])
+    def of(cls, block: Block, needs: Needs) -> Survey:
+        """Look at a checked block of rows."""
+        X, y, weight = block.X, block.y, block.weight
+        if needs.weigh is not None:
+            weight = needs.weigh(y, weight)
+        labels, totals = _labels_of(y, weight) if needs.labels and needs.totals else (None, None)
+        low, high = observed_range(X, weight) if needs.range and X.shape[0] else _no_range(X.shape[1])
         return cls(
             n_rows=X.shape[0],
-            weight_sum=float(X.shape[0] if weight is None else weight.sum()),
+            weight_sum=float(X.shape[0] if weight is None else array_namespace(weight).sum(weight)),
             low=low,
             high=high,
-            dtype=np.dtype(np.float32 if X.dtype == np.float32 else np.float64),
-            labels=known,
+            dtype=np.dtype(np.float32 if str(X.dtype).endswith("float32") else np.float64),
+            labels=labels,
             totals=totals,
-            one_dimensional=y.ndim == 1,
-            columns=columns,
+            target_shape=() if needs.labels else tuple(y.shape[1:]),
+            columns=block.columns if X.shape[1] else None,
+            like=None if isinstance(X, np.ndarray) or sparse.issparse(X) else X[:0, ...],
         )
-
-    @classmethod
-    def merged(cls, surveys: Any) -> Survey:
-        """The survey of all rows from those of their parts, of which there must be at least one."""
-        return reduce(cls.merge, surveys)
 
     @property
     def range(self) -> Range:
-        """The inputs' range, as `RandomLayer.draw` asks for it."""
+        """The inputs' range."""
         return self.low, self.high
 
     @property
@@ -81,8 +102,9 @@ class Survey:
             dtype=np.promote_types(self.dtype, other.dtype),
             labels=labels,
             totals=totals,
-            one_dimensional=self.one_dimensional,
+            target_shape=self.target_shape,
             columns=self.columns,
+            like=self.like,
         )
 
     def _merged_labels(self, other: Survey) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -98,20 +120,50 @@ class Survey:
 
     def _check_same_columns(self, other: Survey) -> None:
         if self.columns != other.columns:
-            raise ValueError(f"Some rows have the columns {shown(self.columns)}, and others {shown(other.columns)}.")
+            raise ValueError(f"Some rows have the columns {listed(self.columns)}, and others {listed(other.columns)}.")
         if self.n_inputs != other.n_inputs:
             raise ValueError(f"Some rows have {self.n_inputs} inputs, and others {other.n_inputs}.")
-        if self.n_rows and other.n_rows and self.one_dimensional != other.one_dimensional:
+        if self.n_rows and other.n_rows and len(self.target_shape) != len(other.target_shape):
             raise ValueError("y has one axis for some rows and two for others: make them all the same.")
 
 
-def _labels_of(y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    y = y.reshape(-1)
+def distinct(labels: np.ndarray) -> np.ndarray:
+    """The labels that occur, sorted."""
     try:
-        labels, index = np.unique(y, return_inverse=True)
+        return np.unique(labels)
     except TypeError as error:
-        raise ValueError(f"The labels are of several kinds and cannot be told apart by order ({error}).") from None
-    return labels, np.bincount(index, weights=weight, minlength=len(labels)).astype(np.float64)
+        raise ValueError(
+            f"The labels are of several kinds and cannot be sorted ({error}): make them the same."
+        ) from None
+
+
+def observed_range(X: Any, weight: Any) -> Range:
+    """The least and the largest value of each input among rows of positive weight; (∞, −∞) if there is none."""
+    counts = None if weight is None else weight > 0
+    if sparse.issparse(X):
+        low, high = min_max_axis(X if counts is None else X[counts], axis=0)
+    elif isinstance(X, np.ndarray):
+        where = True if counts is None else counts[:, None]
+        low = np.min(X, axis=0, where=where, initial=np.inf)
+        high = np.max(X, axis=0, where=where, initial=-np.inf)
+    else:
+        xp = array_namespace(X)
+        X = X if counts is None else xp.take(X, xp.nonzero(counts)[0], axis=0)
+        if X.shape[0] == 0:
+            return _no_range(X.shape[1])
+        low, high = to_host(xp.min(X, axis=0)), to_host(xp.max(X, axis=0))
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def _labels_of(y: Array, weight: Array | None) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(y, np.ndarray):
+        labels = distinct(y)
+        index = np.searchsorted(labels, y)
+        return labels, np.bincount(index, weights=weight, minlength=len(labels)).astype(np.float64)
+    xp = array_namespace(y)
+    labels = np.sort(to_host(xp.unique_values(y)))
+    weight = xp.ones(y.shape, dtype=xp.float64, device=device_of(y)) if weight is None else weight
+    return labels, np.asarray([float(xp.sum(weight[y == int(label)])) for label in labels])
 
 
 def _is_text(labels: np.ndarray) -> bool:

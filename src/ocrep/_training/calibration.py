@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from ocrep._linalg.leave_one_out import Rows, left_out_outputs
+from ocrep._linalg.blocks import RowBlocks
+from ocrep._linalg.leave_one_out import left_out_outputs
 from ocrep._linalg.spectrum import Spectrum
 
 
@@ -19,7 +20,7 @@ class Calibrator:
     offset: np.ndarray
 
     @classmethod
-    def on_left_out_rows(cls, spectrum: Spectrum, rows: Rows, gamma: float) -> Calibrator:
+    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Calibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
         outputs, codes, weights = [], [], []
         for output, T, weight in left_out_outputs(spectrum, rows, gamma):

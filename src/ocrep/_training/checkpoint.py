@@ -1,109 +1,246 @@
-"""How far a long fit has come, in a file: arrays and texts only, whole or not there, and refused for another fit."""
+"""Checkpoints: a pass over rows that is saved now and then, and continued bit for bit after a crash."""
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import monotonic
+from typing import Any, NoReturn
 
 import numpy as np
+from scipy import sparse
 
 from ocrep._files.atomic import replacing
+from ocrep._linalg.blocks import RowBlocks
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.gram import GramSums
+from ocrep._linalg.preconditioned import PreconditionedSums
+from ocrep._linalg.solve import Mergeable, Step, Summary
+from ocrep._rows.block import Triple
+from ocrep._rows.rows import LocalRows, Part, Rows
+from ocrep._training.learned import Learned
+from ocrep._training.recipe import Recipe
 
-_FORMAT = "ocrep checkpoint 1"
+_FORMAT = "ocrep checkpoint 2"
 _STATE = "state:"
-_NAMES = {"model", "stage", "n_rows", "digest", "marks"}
+_NAMES = {"fit", "stage", "n_rows", "digest", "fingerprints"}
+_STAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Factor, FoldFactors, GramSums, PreconditionedSums)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Progress:
+class Saved:
     """A pass over the rows, part of the way."""
 
     stage: str
-    """Which pass: its name says what `arrays` are."""
+    """The kind of summary: its name says what `arrays` are."""
     n_rows: int
     """Rows that are in `arrays`, counted from the beginning."""
     digest: str
     """A hash of those rows."""
-    marks: tuple[str, ...]
-    """The files that the pass has begun, with sizes and times; empty where rows come from elsewhere."""
+    fingerprints: tuple[str, ...]
+    """The files that the pass has begun, with sizes and times; empty for rows that do not come from files."""
     arrays: dict[str, np.ndarray]
 
 
-class Journal:
-    """The checkpoint of one fit: `model` identifies what is fitted."""
+@dataclass(slots=True, eq=False)
+class CheckpointFile:
+    """The file of one fit; `fit` identifies what is fitted."""
 
-    def __init__(self, path: Path, every: float, model: str) -> None:
-        self._path, self._every, self._model = path, every, model
-        self._saved_at = monotonic()
+    path: Path
+    every: float
+    fit: str
+    _saved_at: float = field(default_factory=monotonic)
 
-    def load(self) -> Progress | None:
-        """What was saved by the same fit; None if there is no file."""
-        if not self._path.exists():
+    def load(self) -> Saved | None:
+        """What the same fit saved; None if there is no file."""
+        if not self.path.exists():
             return None
         try:
-            held = _arrays_in(self._path)
+            held = _arrays_in(self.path)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{self._path} is damaged or no checkpoint: delete it to start anew ({error}).") from error
-        if str(held["format"]) != _FORMAT:
-            raise ValueError(f"{self._path} is a checkpoint of another version of ocrep: delete it to start anew.")
-        if str(held["model"]) != self._model:
             raise ValueError(
-                f"{self._path} is the checkpoint of a fit with other parameters, columns, classes or input ranges: "
+                f"{self.path} is damaged or not a checkpoint: delete it to start anew ({error})."
+            ) from error
+        if str(held["format"]) != _FORMAT or str(held["stage"]) not in _STAGES:
+            raise ValueError(f"{self.path} is a checkpoint of another version of ocrep: delete it to start anew.")
+        if str(held["fit"]) != self.fit:
+            raise ValueError(
+                f"{self.path} is the checkpoint of a fit with other parameters, columns, classes or input ranges: "
                 "make the same call as before, or delete the file to start anew."
             )
-        return Progress(
+        return Saved(
             str(held["stage"]),
             int(held["n_rows"]),
             str(held["digest"]),
-            tuple(held["marks"].tolist()),
+            tuple(held["fingerprints"].tolist()),
             {name.removeprefix(_STATE): array for name, array in held.items() if name.startswith(_STATE)},
         )
 
     @property
     def due(self) -> bool:
-        """Whether the last save is so long ago that the next one is due."""
-        return monotonic() - self._saved_at >= self._every
+        """Whether the next save is due."""
+        return monotonic() - self._saved_at >= self.every
 
-    def save(self, progress: Progress) -> None:
+    def save(self, saved: Saved) -> None:
         """Write the file anew; an interrupted write leaves the old one."""
         held = {
             "format": np.array(_FORMAT),
-            "model": np.array(self._model),
-            "stage": np.array(progress.stage),
-            "n_rows": np.array(progress.n_rows),
-            "digest": np.array(progress.digest),
-            "marks": np.array(progress.marks, dtype=np.str_),
-            **{_STATE + name: array for name, array in progress.arrays.items()},
+            "fit": np.array(self.fit),
+            "stage": np.array(saved.stage),
+            "n_rows": np.array(saved.n_rows),
+            "digest": np.array(saved.digest),
+            "fingerprints": np.array(saved.fingerprints, dtype=np.str_),
+            **{_STATE + name: array for name, array in saved.arrays.items()},
         }
-        with replacing(self._path) as part, part.open("wb") as file:
+        with replacing(self.path) as part, part.open("wb") as file:
             np.savez(file, allow_pickle=False, **held)
         self._saved_at = monotonic()
 
-    def refuse_other_rows(self) -> None:
+    def raise_other_rows(self) -> NoReturn:
         """Raise because the rows are not those that the checkpoint was made of."""
         raise ValueError(
-            f"{self._path} is the checkpoint of a fit on other rows: files or blocks that it has seen were changed. "
+            f"{self.path} is the checkpoint of a fit on other rows: files or blocks that it has seen were changed. "
             "Bring them back, or delete the file to start anew."
         )
 
+
+class FileCheckpoint:
+    """Passes over the rows of a scan that a file saves now and then; see `_linalg.solve.Checkpoint`."""
+
+    def __init__(self, file: CheckpointFile, part: Part, read: Callable[[int], Iterator[Triple]]) -> None:
+        self._file, self._part, self._read = file, part, read
+        self._fingerprints = part.fingerprints()
+        self._saved = file.load()
+        self._digest, self._n_rows = "", 0
+
+    @property
+    def stage(self) -> type[Any] | None:
+        """The kind of summary that was being accumulated."""
+        return None if self._saved is None else _STAGES[self._saved.stage]
+
+    def run(self, kind: type[Summary], step: Step[Summary], rows: RowBlocks) -> Summary:
+        """Accumulate all rows one block after the other, from where the fit was interrupted."""
+        saved, state = self._saved, None
+        self._n_rows, self._digest = 0, ""
+        if saved is not None and saved.stage == kind.__name__:
+            self._n_rows, state = saved.n_rows, kind.from_arrays(saved.arrays)
+        triples = self._after(self._n_rows)
+        while True:
+            try:
+                triple = next(triples, None)
+            except BaseException:
+                # The rows read so far are complete; only a file or block after them is not.
+                if state is not None:
+                    self.save(state)
+                raise
+            if triple is None:
+                break
+            state = step(state, rows.encode(triple))
+            self._n_rows += triple[0].shape[0]
+            if self._file.due:
+                self.save(state)
+        if state is None:
+            raise ValueError("There are no rows to learn from.")
+        return state
+
+    def save(self, summary: Mergeable) -> None:
+        """Save the summary of the rows so far."""
+        if self._n_rows:
+            begun = self._fingerprints[: self._part.n_parts_read]
+            name = type(summary).__name__
+            self._file.save(Saved(name, self._n_rows, self._digest, begun, summary.to_arrays()))
+
     def remove(self) -> None:
-        """The fit is done: forget how far it had come."""
-        self._path.unlink(missing_ok=True)
+        """The fit is done: delete the file."""
+        self._file.path.unlink(missing_ok=True)
+
+    def _after(self, n_rows: int) -> Iterator[Triple]:
+        """Rows behind the first `n_rows`; those are skipped where files are as they were, else read and compared."""
+        saved = self._saved
+        known = self._fingerprints
+        if n_rows and saved is not None and known and saved.fingerprints == known[: len(saved.fingerprints)]:
+            self._digest = saved.digest
+            for triple in self._read(n_rows):
+                yield self._hashed(triple)
+            return
+        read = 0
+        for triple in self._read(0):
+            hashed, before = self._hashed(triple), read
+            read += triple[0].shape[0]
+            if before >= n_rows:
+                yield hashed
+            elif read > n_rows or (read == n_rows and saved is not None and self._digest != saved.digest):
+                self._forget_and_raise()
+        if read < n_rows:
+            self._forget_and_raise()
+
+    def _hashed(self, triple: Triple) -> Triple:
+        """Add a block's rows to the hash of all before it."""
+        X, y, weight = triple
+        parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        digest = hashlib.blake2b(self._digest.encode(), digest_size=32)
+        for array in (*parts, y, *(() if weight is None else (weight,))):
+            digest.update(np.ascontiguousarray(array).data)
+        self._digest = digest.hexdigest()
+        return triple
+
+    def _forget_and_raise(self) -> NoReturn:
+        self._saved, self._n_rows = None, 0  # so that the error itself saves nothing
+        self._file.raise_other_rows()
 
 
-def refuse_unwritable(path: Path) -> None:
-    """Raise before hours of work if no file can be made beside this one, where it will be written."""
+def checkpoint_of(recipe: Recipe, learned: Learned, rows: Rows) -> FileCheckpoint | None:
+    """The checkpoint that the rows ask for, if they do."""
+    if rows.checkpoint is None:
+        return None
+    assert isinstance(rows, LocalRows)
+    path, every = rows.checkpoint
+    file = CheckpointFile(path, every, _fit_fingerprint(recipe, learned))
+    return FileCheckpoint(file, rows, lambda skip: rows.triples(learned.targets.code, learned.height, skip))
+
+
+def check_checkpoint(recipe: Recipe, rows: Rows) -> None:
+    """Raise before hours of work if a checkpoint could not be written, or would be of no use."""
+    if rows.checkpoint is None:
+        return
+    if recipe.layer is not None and recipe.layer.random_state is None:
+        raise ValueError(
+            "A checkpoint is of use only to a network that is drawn the same again: give the model random_state=0, "
+            "or another whole number."
+        )
+    path = rows.checkpoint[0]
     try:
         TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise ValueError(
-            f"checkpoint={str(path)!r} cannot be written ({error.strerror}): name a file in a folder that is there and "
-            "that you may write to."
+            f"checkpoint={str(path)!r} cannot be written ({error.strerror}): name a file in an existing folder that "
+            "you may write to."
         ) from error
+
+
+def _fit_fingerprint(recipe: Recipe, learned: Learned) -> str:
+    """A hash of all that decides a factor, but for the rows: hidden layer, coding of targets, solver, folds."""
+    hashed = hashlib.blake2b(digest_size=32)
+    told: list[Any] = [recipe.estimator, bool(recipe.intercept), recipe.solver, recipe.folds]
+    told += [learned.columns, learned.n_inputs, learned.targets.fingerprint()]
+    if learned.layer is not None:
+        layer = learned.layer
+        activation = layer.activation if isinstance(layer.activation, str) else _name_of(layer.activation)
+        told += [activation, bool(layer.direct_link)]
+        for array in (layer.weights_, layer.biases_, layer.center_, layer.scale_):
+            hashed.update(np.ascontiguousarray(array).data)
+    hashed.update(repr(told).encode())
+    return hashed.hexdigest()
+
+
+def _name_of(function: Any) -> str:
+    """A function's name; its code cannot be compared."""
+    return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__))
 
 
 def _arrays_in(path: Path) -> dict[str, np.ndarray]:

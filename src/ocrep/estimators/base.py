@@ -1,32 +1,38 @@
-"""What all estimators share: rows → features → factor → spectrum → rule → weights."""
+"""`ClosedForm`: what all estimators share; it calls `train` and presents the result as fitted attributes."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep import rules
-from ocrep._choices import pick
-from ocrep._features.random_layer import Range, check_weights, observed_range
+from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.arrays import array_namespace, device_of
-from ocrep._linalg.blocks import block_rows, row_blocks, row_slices
+from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, plan_of
-from ocrep._linalg.leave_one_out import Rows
-from ocrep._linalg.parallel import on_chunks
-from ocrep._linalg.solve import ROUTES, factor_rows
+from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.spectrum import Spectrum
+from ocrep._rows import open_rows
+from ocrep._rows.checks import check_columns, check_inputs
 from ocrep._rows.dask import is_dask
-from ocrep._rows.device import check_inputs, check_targets, lies_elsewhere, refuse_elsewhere
-from ocrep._training.streaming import fit_scan, predicted_blocks, scan_of
+from ocrep._rows.device import check_same_device, on_device
+from ocrep._rows.inputs import checked_inputs
+from ocrep._rows.memory import MemoryRows
+from ocrep._rows.scan.scan import inputs_of
+from ocrep._rows.survey import Needs
+from ocrep._training.learned import Learned
+from ocrep._training.outputs import network_outputs
+from ocrep._training.recipe import Recipe
+from ocrep._training.targets import Labels, Numbers
+from ocrep._training.train import Training, decide, extend, train
 from ocrep._transaction import unchanged_on_error
-
-_INPUTS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
 class ClosedForm(BaseEstimator, ABC):
@@ -34,12 +40,13 @@ class ClosedForm(BaseEstimator, ABC):
 
     gamma: str | float | rules.Rule
     fit_intercept: bool
-    store_folds: bool | int | FoldPlan
+    store_folds: bool | int
     solver: str
     factor_: Factor
     folds_: FoldFactors | None
-    _target_options: ClassVar[dict[str, bool]] = {}
-    _labels_as_targets: ClassVar[bool] = False
+    spectrum_: Spectrum
+    choice_: rules.Choice
+    _learned: Learned
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on all rows; the features are formed block by block and never held whole.
@@ -48,7 +55,7 @@ class ClosedForm(BaseEstimator, ABC):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs. Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read slice by slice. Or `ocrep.scan(…)`, which
-            names targets and weights itself. Or a Dask array or dataframe, y and weights too.
+            names targets and weights itself. Or a Dask array or dataframe, with y and weights of the same kind.
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -60,42 +67,8 @@ class ClosedForm(BaseEstimator, ABC):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self._check_parameters()
-            for name in ("factor_", "folds_"):
-                self.__dict__.pop(name, None)
-            if is_dask(X):
-                return self._fit_where_rows_lie(X, y, sample_weight)
-            scan = scan_of(X, y, sample_weight)
-            if scan is not None:
-                fit_scan(self, scan)
-                return self
-            X, y = self._check_rows(X, y, reset=True)
-            y = self._learn_targets(y)
-            weight = self._row_weights(X, y, sample_weight)
-            self._begin_on_rows(X, weight)
-            rows = self._rows(X, y, weight)
-            self._learn(rows)
-            self._decide(rows)
+            self._store(train(self._recipe(), open_rows(X, y, sample_weight)))
         return self
-
-    def _fit_where_rows_lie(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Train on Dask collections; Dask is imported by now, and only then."""
-        from ocrep._rows.dask.training import fit
-
-        fit(self, X, y, sample_weight)
-        return self
-
-    def _lazily(self, what: str, X: Any, *, n_columns: int | None = None, dtype: Any = None) -> Any:
-        """One of the model's answers on a Dask collection, as a lazy Dask array."""
-        from ocrep._rows.dask.prediction import predict
-
-        return predict(self, X, what, n_columns=n_columns, dtype=dtype)
-
-    def _agreement(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """How well predictions on Dask collections agree with y."""
-        from ocrep._rows.dask.prediction import score
-
-        return score(self, X, y, sample_weight)
 
     def predict_blocks(self, source: Any) -> Iterator[np.ndarray]:
         """Predict block by block, so that neither the rows nor the predictions need fit into memory.
@@ -113,203 +86,145 @@ class ClosedForm(BaseEstimator, ABC):
         check_is_fitted(self)
         if not isinstance(self.coef_, np.ndarray):
             raise TypeError(
-                "predict_blocks reads rows on the host, and this model was trained elsewhere: "
+                "predict_blocks reads rows on the host, but this model was trained on a device: "
                 "call predict on one array at a time."
             )
-        return predicted_blocks(self, source)
+        names = getattr(self, "feature_names_in_", None)
+        blocks = inputs_of(source).inputs(None if names is None else tuple(names))
+        bare = self._without_names()
+
+        def predictions() -> Iterator[np.ndarray]:
+            for block in blocks:
+                check_columns(block, self.n_features_in_, block.columns, than="the model")
+                check_inputs(block)
+                yield bare.predict(block.X)
+
+        return predictions()
 
     def with_gamma(self, gamma: str | float | rules.Rule) -> Self:
         """Give the same network under another rule, from the stored factor, without the data.
 
-        This model stays as it is; a new one is returned. A rule that reads the rows, or folds that were not kept,
-        says so.
+        Parameters
+        ----------
+        gamma : str, Rule or float
+            What the constructor takes as `gamma`. A rule that reads the rows, or folds that were not stored, says so.
+
+        Returns
+        -------
+        estimator
+            A new estimator; this one stays as it is.
         """
         check_is_fitted(self)
         other = copy(self)
         other.gamma = gamma
-        other._decide(rows=None)
+        other._store(decide(self._training(), rules.resolve(gamma), getattr(self, "calibrate", None)))
         return other
 
     def as_float32(self) -> Self:
         """Give the same network for prediction in single precision: about twice as fast, right to about 10⁻⁶·‖W‖.
 
-        Only the inputs are still centred in double precision. The new model cannot be trained further.
+        Returns
+        -------
+        estimator
+            A new estimator, which cannot be trained further. Inputs are still centred in double precision.
         """
         check_is_fitted(self)
-        other = copy(self)
-        xp = array_namespace(self.coef_)
-        other.coef_ = xp.astype(self.coef_, xp.float32)
+        other, single = copy(self), array_namespace(self.coef_).float32
+        other.coef_ = array_namespace(self.coef_).astype(self.coef_, single)
+        layer = self._learned.layer
+        if layer is not None:
+            other.layer_ = copy(layer)
+            other.layer_.map_ = layer.map_.astype(single)
+            other._learned = replace(self._learned, layer=other.layer_)
         return other
 
-    def _learn(self, rows: Rows) -> None:
-        """Factor rows that can be read again, by the fastest route that is right."""
-        folds = self._begin_folds()
-        if folds is None:
-            self.factor_, self.spectrum_ = factor_rows(rows.blocks, intercept=self.fit_intercept, route=self.solver)
-            self.folds_ = None
-        else:
-            self._absorb_into(folds, rows)
-            self._settle_size()
-            self.spectrum_ = self.factor_.spectrum()
+    @abstractmethod
+    def _targets(self) -> Numbers | Labels:
+        """What is learned, before any row is seen."""
 
-    def _absorb(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
-        """Merge checked rows that come once into the factor, or begin one."""
-        first = not hasattr(self, "factor_")
-        if first:
-            self._begin_on_rows(X, weight)
-        elif self.coef_.dtype == array_namespace(self.coef_).float32:
-            raise ValueError("This is a network in single precision, for prediction only: train the original instead.")
-        folds = self._begin_folds() if first else self.folds_
-        rows = self._rows(X, y, weight)
-        if folds is None:
-            start = None if first else self.factor_
-            self.factor_ = Factor.fold(rows.blocks(), intercept=self.fit_intercept, start=start)
-            self.folds_ = None
-        else:
-            self._absorb_into(folds, rows)
-        self.spectrum_ = self.factor_.spectrum()
+    def _layer(self) -> tuple[RandomLayer | None, bool]:
+        """The hidden layer, not drawn yet, and whether its size is chosen; None for features of the user's own."""
+        return None, False
 
-    def _absorb_into(self, folds: FoldFactors, rows: Rows) -> None:
-        self.folds_ = folds.absorb(rows.blocks(), intercept=self.fit_intercept)
-        self.factor_ = self.folds_.merged()
+    def _recipe(self, targets: Numbers | Labels | None = None) -> Recipe:
+        """What the parameters mean."""
+        layer, auto_size = self._layer()
+        return Recipe.of(
+            type(self).__name__,
+            self._targets() if targets is None else targets,
+            gamma=self.gamma,
+            intercept=self.fit_intercept,
+            solver=self.solver,
+            store_folds=self.store_folds,
+            layer=layer,
+            auto_size=auto_size,
+            calibrate=getattr(self, "calibrate", None),
+        )
 
-    def _settle_size(self) -> None:
-        """A place to cut the factor down before it is decomposed."""
+    def _extend(self, recipe: Recipe, X: Any, y: Any, sample_weight: Any) -> None:
+        """Learn further rows, or the first."""
+        if is_dask(X):
+            raise TypeError("Dask collections are for fit, predict and score; here rows must be in memory.")
+        if self._is_trained:
+            if self.coef_.dtype == array_namespace(self.coef_).float32:
+                raise ValueError(
+                    "This network is in single precision, for prediction only: train the original instead."
+                )
+            self._check_place(X)
+            if not on_device(X):
+                validate_data(self, X, reset=False, skip_check_array=True)
+        self._store(extend(recipe, MemoryRows(X, y, sample_weight), self._training() if self._is_trained else None))
 
-    def _check_streamed(self) -> None:
-        """A place to refuse what needs all rows at once."""
+    @property
+    def _is_trained(self) -> bool:
+        return hasattr(self, "factor_")
 
-    def _check_parameters(self) -> None:
-        """Refuse what cannot work before any work is done."""
-        rules.resolve(self.gamma)
-        pick("solver", self.solver, dict.fromkeys(ROUTES))
+    def _training(self) -> Training:
+        return Training(self._learned, self.factor_, self.folds_, self.spectrum_, self.choice_)
 
-    def _begin_folds(self) -> FoldFactors | None:
-        """One factor per fold if the rule reads them or the user wants them kept."""
-        wanted, kept = rules.resolve(self.gamma).folds, plan_of(self.store_folds)
-        explicit = not isinstance(self.store_folds, bool | np.bool_) and kept is not None
-        if explicit and wanted is not None and kept != wanted:
-            raise ValueError(f"gamma asks for {wanted}, and store_folds for {kept}: make them the same.")
-        plan = wanted or kept
-        return None if plan is None else FoldFactors.empty(plan)
-
-    def rows(self, X: Any, y: Any, sample_weight: Any = None, *, as_trained: bool = True) -> Rows:
-        """Rows as this fitted model sees them, `(H, T, sample_weight)` by blocks, for tools that read them again.
-
-        `as_trained=False` leaves class weights out, for counting errors.
-        """
-        check_is_fitted(self)
-        X, y = self._check_rows(X, y, reset=False)
-        y = self._known_targets(y)
-        weight = self._row_weights(X, y, sample_weight) if as_trained else check_weights(sample_weight, X)
-        return self._rows(X, y, weight)
-
-    def _rows(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Rows:
-        """The checked rows as features and coded targets, block by block, as often as asked."""
-        rows = block_rows(self._features(X[:1, ...]).shape[1] + self._encode(y[:1, ...]).shape[1], X.shape[1])
-
-        def blocks() -> Iterator[tuple[Any, Any, Any]]:
-            for x, t, w in row_blocks(X, y, weight, rows):
-                yield self._features(x), self._encode(t), w
-
-        return Rows(blocks, labels=self._labels_as_targets)
-
-    def _decide(self, rows: Rows | None) -> None:
-        """Choose γ, and read off the spectrum all that depends on it."""
-        spectrum = self.spectrum_
-        self.choice_ = rules.resolve(self.gamma).choose(spectrum, folds=self.folds_, rows=rows)
-        self.gamma_ = self.choice_.gamma
-        self.singular_values_ = spectrum.singular_values
-        self.rank_ = spectrum.rank
+    def _store(self, training: Training) -> None:
+        """Present a training as scikit-learn's attributes."""
+        learned, spectrum, gamma = training.learned, training.spectrum, training.choice.gamma
+        self._learned = learned
+        self.n_features_in_ = learned.n_inputs
+        self.__dict__.pop("feature_names_in_", None)
+        if learned.columns is not None:
+            self.feature_names_in_ = np.asarray(learned.columns, dtype=object)
+        if learned.layer is not None:
+            self.layer_, self.n_hidden_ = learned.layer, learned.layer.map_.biases.shape[0]
+        self.factor_, self.folds_, self.spectrum_ = training.factor, training.folds, spectrum
+        self.choice_, self.gamma_ = training.choice, gamma
+        self.singular_values_, self.rank_ = spectrum.singular_values, spectrum.rank
         self.condition_number_ = float(spectrum.condition())
-        self.regularized_condition_number_ = float(spectrum.condition(self.gamma_))
-        self._store_weights(spectrum.weights(self.gamma_).T, spectrum.intercept(self.gamma_))
+        self.regularized_condition_number_ = float(spectrum.condition(gamma))
+        self._store_outputs(training, spectrum.weights(gamma).T, spectrum.intercept(gamma))
 
-    def _outputs(self, X: Any) -> np.ndarray:
-        """HW + b, (n_samples, n_targets), block by block, in the precision of X."""
-        xp = array_namespace(self.coef_)
-        weights = xp.reshape(self.coef_, (-1, self.coef_.shape[-1])).T
-        outputs = xp.empty((X.shape[0], weights.shape[1]), dtype=X.dtype, device=device_of(self.coef_))
+    @abstractmethod
+    def _store_outputs(self, training: Training, weights: Any, intercept: Any) -> None:
+        """Store W (n_targets, n_features), b and what belongs to the targets, in scikit-learn's shapes."""
 
-        def worker(height: int) -> Callable[[slice], None]:
-            on_host = isinstance(self.coef_, np.ndarray)
-            workspace = np.empty((height, weights.shape[0]), dtype=self.coef_.dtype) if on_host else None
-
-            def fill(part: slice) -> None:
-                H = self._features(X[part, ...], workspace)
-                # Features of one's own may come in another precision than the weights have.
-                common = xp.result_type(H.dtype, weights.dtype)
-                product = xp.astype(H, common, copy=False) @ xp.astype(weights, common, copy=False)
-                outputs[part, :] = xp.astype(product + self.intercept_, X.dtype, copy=False)
-
-            return fill
-
-        if isinstance(outputs, np.ndarray):
-            on_chunks(worker, X.shape[0], X.shape[1] + weights.shape[0])
-        else:
-            height = block_rows(weights.shape[0], X.shape[1])
-            for part in row_slices(X.shape[0], height):
-                worker(height)(part)
-        return outputs
+    def _outputs(self, X: Any) -> Any:
+        """HW + b of checked rows."""
+        return network_outputs(self._learned, self.coef_, self.intercept_, X)
 
     def _check_new_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        if lies_elsewhere(X):
-            refuse_elsewhere("the model", self.coef_, X)
-            return check_inputs(self, X, reset=False)
-        self._refuse_host_rows()
-        return validate_data(self, X, reset=False, **_INPUTS)
+        self._check_place(X)
+        return checked_inputs(self, X, reset=False)
 
-    def _check_rows(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
-        if is_dask(X):
-            raise TypeError("Dask collections are for fit, predict and score; here rows must be in memory.")
-        if lies_elsewhere(X):
-            if not reset:
-                refuse_elsewhere("the model", self.coef_, X)
-            X = check_inputs(self, X, reset=reset)
-            return X, check_targets(y, X, labels=self._labels_as_targets)
-        if not reset:
-            self._refuse_host_rows()
-        return validate_data(self, X, y, reset=reset, **_INPUTS, **self._target_options)
-
-    def _refuse_host_rows(self) -> None:
-        """Raise if the model was trained on rows of another library, and so predicts on those only."""
-        if not isinstance(self.coef_, np.ndarray):
+    def _check_place(self, X: Any) -> None:
+        """Raise unless rows are where the model was trained."""
+        if on_device(X):
+            check_same_device("the model", self.coef_, X)
+        elif not isinstance(self.coef_, np.ndarray):
             xp, device = array_namespace(self.coef_), device_of(self.coef_)
             raise ValueError(f"The model was trained on {device} with {xp.__name__}: give X as such an array.")
 
-    def _row_weights(self, X: Any, y: np.ndarray, sample_weight: Any, *, streamed: bool = False) -> np.ndarray | None:
-        """Weights of checked rows; `streamed` rows are not all there are."""
-        del streamed
-        return check_weights(sample_weight, X)
-
-    def _begin_on_rows(self, X: Any, weight: Any) -> None:
-        """Fix the map from inputs to features, from checked rows."""
-        self._begin_features(X.shape[1], X.dtype, lambda: observed_range(X, weight))
-
-    @abstractmethod
-    def _begin_features(self, n_inputs: int, dtype: Any, observe: Callable[[], Range]) -> None:
-        """Fix the map from inputs to features; `observe` gives the inputs' range."""
-
-    @abstractmethod
-    def _features(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Map checked rows to features, in `out` if that is given and saves anything."""
-
-    @abstractmethod
-    def _learn_targets(self, y: Any) -> np.ndarray:
-        """Learn what the targets are, and give y in the form that `_encode` takes."""
-
-    @abstractmethod
-    def _known_targets(self, y: Any) -> np.ndarray:
-        """Give y in the form that `_encode` takes, as learned before."""
-
-    @abstractmethod
-    def _encode(self, y: np.ndarray) -> np.ndarray:
-        """Turn checked targets into T, (n_samples, n_targets)."""
-
-    @abstractmethod
-    def _store_weights(self, weights: np.ndarray, intercept: np.ndarray) -> None:
-        """Store W (n_targets, n_features) and b in scikit-learn's shapes."""
+    def _without_names(self) -> Self:
+        """The same model for arrays whose columns were found by name already."""
+        bare = copy(self)
+        bare.__dict__.pop("feature_names_in_", None)
+        return bare
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -317,9 +232,18 @@ class ClosedForm(BaseEstimator, ABC):
         return tags
 
 
-def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_trained: bool = True) -> Rows:
+def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_trained: bool = True) -> RowBlocks:
     """Rows as a fitted model sees them, `(H, T, sample_weight)` by blocks, for tools that read them again.
 
     `as_trained=False` leaves class weights out, for counting errors.
     """
-    return model.rows(X, y, sample_weight, as_trained=as_trained)
+    check_is_fitted(model)
+    if is_dask(X):
+        raise TypeError("Dask collections are for fit, predict and score; here rows must be in memory.")
+    model._check_place(X)
+    if not on_device(X):
+        validate_data(model, X, reset=False, skip_check_array=True)
+    learned = model._learned if as_trained else model._learned.unweighted()
+    rows = MemoryRows(X, y, sample_weight)
+    rows.survey(Needs(labels=learned.targets.labels, range=False, estimator=type(model).__name__))
+    return learned.row_blocks(rows)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ocrep._features.random_layer import check_size
 from ocrep._linalg.arrays import Array
-from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
+from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.literature.network import NetworkBased, NetworkClassifier, NetworkRegressor
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep import literature
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.random_layer import RandomLayer
-from ocrep.estimators.pinv import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
 
 Classifier: TypeAlias = PinvClassifier | TikhonovClassifier

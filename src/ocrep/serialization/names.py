@@ -14,7 +14,7 @@ from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._training.calibration import Calibrator
-from ocrep.estimators.pinv import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
 
 _RULES = {name: kind for name, kind in vars(rules).items() if isinstance(kind, type) and issubclass(kind, rules.Rule)}

@@ -74,29 +74,26 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """A published comparison and ours; verdicts and winners are None if there are too few results.
-
-    Attributes
-    ----------
-    rivalry : Rivalry
-        The published side.
-    run : bool
-        Whether there are results for both methods.
-    welch, paired : {"ocrep", "rival", "tie"} or None
-        By Welch's t-test over draws on the reference split, at 99 %; by the corrected paired test over splits, at 5 %.
-    winner, winner_over_splits : {"ocrep", "rival", "tie"} or None
-        By the sign of the mean difference over draws on the reference split, and over the splits.
-    flagged : bool
-        Whether one of the two published values is a suspected misprint.
-    """
+    """A published comparison and ours; verdicts and winners are "ocrep", "rival" or "tie", or None if not known."""
 
     rivalry: Rivalry
     run: bool
-    welch: str | None
-    paired: str | None
-    winner: str | None
-    winner_over_splits: str | None
+    """Whether there are results for both methods."""
     flagged: bool
+    """Whether one of the two published values is a suspected misprint."""
+    welch: str | None = None
+    """By Welch's t-test over draws on the reference split, at 99 %."""
+    paired: str | None = None
+    """By the corrected paired test over splits, at 5 %."""
+    winner: str | None = None
+    """By the mean difference over draws on the reference split."""
+    winner_over_splits: str | None = None
+
+    @property
+    def agreement(self) -> tuple[bool | None, ...]:
+        """Whether winner, winner over splits, Welch's verdict and the paired verdict are those of the paper."""
+        winners = same_winner(self), same_winner(self, over_splits=True)
+        return *winners, *(same_verdict(verdict, self.rivalry) for verdict in (self.welch, self.paired))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,17 +222,17 @@ def compare_pair(rivalry: Rivalry, results: Results) -> ComparisonResult:
     flagged = bool(misprint(rivalry.ocrep) or misprint(rivalry.rival))
     a, b = (summarise(results.of(*case_of(cell))) for cell in (rivalry.ocrep, rivalry.rival))
     if a is None or b is None:
-        return ComparisonResult(rivalry, False, None, None, None, None, flagged)
+        return ComparisonResult(rivalry, run=False, flagged=flagged)
     splits = sorted(a.by_split.keys() & b.by_split.keys())
     difference = mean(a.by_split[split] - b.by_split[split] for split in splits)
     return ComparisonResult(
         rivalry,
         run=True,
+        flagged=flagged,
         welch=welch_verdict(a, b),
         paired=_paired_verdict([a.by_split[split] for split in splits], [b.by_split[split] for split in splits]),
         winner=None if math.isnan(a.mean - b.mean) else winner(a.mean - b.mean),
         winner_over_splits=None if math.isnan(difference) else winner(difference),
-        flagged=flagged,
     )
 
 

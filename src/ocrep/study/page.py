@@ -162,12 +162,7 @@ def _summary(cells: list[CellResult], pairs: list[ComparisonResult]) -> list[str
 
 
 def _agreement(pairs: Sequence[ComparisonResult]) -> list[Share]:
-    return [
-        compare.share(compare.same_winner(pair) for pair in pairs),
-        compare.share(compare.same_winner(pair, over_splits=True) for pair in pairs),
-        compare.share(compare.same_verdict(pair.welch, pair.rivalry) for pair in pairs),
-        compare.share(compare.same_verdict(pair.paired, pair.rivalry) for pair in pairs),
-    ]
+    return [compare.share(pair.agreement[k] for pair in pairs) for k in range(4)]
 
 
 def _cells(found: list[CellResult]) -> str:
@@ -217,10 +212,8 @@ def _verdicts(pairs: list[ComparisonResult]) -> list[str]:
         rival = NAMES[cell.method]
         size = "chosen" if cell.experiment in SIZE_CHOSEN else str(cell.n_hidden)
         paper, ours = named(pair.rivalry.verdict, rival), [named(v, rival) for v in (pair.welch, pair.paired)]
-        same = [compare.same_winner(pair), compare.same_winner(pair, over_splits=True)]
-        same += [compare.same_verdict(verdict, pair.rivalry) for verdict in (pair.welch, pair.paired)]
         note = ", ".join(["not run"] * (not pair.run) + ["suspected misprint"] * pair.flagged)
-        rows.append([cell.experiment, cell.data, size, rival, paper, *ours, *map(_yes, same), note])
+        rows.append([cell.experiment, cell.data, size, rival, paper, *ours, *map(_yes, pair.agreement), note])
     return [
         "## OCReP against each rival",
         "The paper's verdict is its bold mark. For GCV and for the unregularized network, the verdict comes from its "

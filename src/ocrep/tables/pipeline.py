@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
+from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.tables.problem import InputKind, Problem
 from ocrep.tables.task import Task
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
 from typing import Any
 from uuid import uuid4
@@ -17,9 +18,12 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Alias, DataNode, List, Task, TaskRef
 
+from ocrep._rows.checks import check_numeric
+from ocrep._rows.memory import kind_of
+
 # Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
 ARITY = 8
-# A cluster tries a task again so often when it raises; a worker that dies is the scheduler's own affair.
+# A cluster tries a task again so often when it raises; the scheduler itself handles a worker that dies.
 RETRIES = 2
 # Rows of partitions of unknown height are numbered from here on: no partition is higher than this.
 FAR_APART = 2**40
@@ -46,7 +50,7 @@ class Partitions:
             raise ValueError(f"Partitions are only aligned among the same kind, and here {told}: see to_dask_array().")
         _check_axes(named)
         for name, part in named.items():
-            _refuse_lost(name, part)
+            _check_kept(name, part)
         return cls._of_arrays(named) if kinds["X"] == "array" else cls._of_frames(named)
 
     @classmethod
@@ -78,40 +82,49 @@ class Partitions:
         )
         return cls(_naming(sources, keys), tuple(List(*map(TaskRef, row)) for row in keys), tuple(map(int, starts)))
 
-    def merged(self, what: str, model: Any, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
-        """merge(…) in a tree over work(model, rows, number, start) of every partition; only the end comes here.
+    def accumulate(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
+        """merge(…) in a tree over work(rows, number, start) of every partition; only the result comes here.
 
         The tree depends on the number of partitions alone, and so does the order of rounding.
         """
-        refuse_closed_cluster()
-        tree = self.tree(what, model, work, merge)
+        check_cluster()
+        tree = self.tree(what, work, merge)
         try:
             (result,) = compute(tree, retries=RETRIES, traverse=False)
         except Exception as error:
-            refuse_closed_cluster(error)
+            check_cluster(error)
             raise
         return result
 
-    def tree(self, what: str, model: Any, work: Callable[..., Any], merge: Callable[..., Any]) -> Delayed:
-        """The graph of `merged`: one node for the model, one per partition, and about a seventh of that for merging."""
+    def tree(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Delayed:
+        """The graph of `accumulate`: one node for `work`, one per partition, and a seventh of that for merging."""
         name = f"ocrep-{what}-{uuid4().hex}"
         # A node of the graph and not scattered data: a cluster makes it anew when the worker that held it dies.
-        layer: dict[Any, Any] = {**self.graph, f"{name}-model": DataNode(f"{name}-model", model)}
+        layer: dict[Any, Any] = {**self.graph, f"{name}-work": DataNode(f"{name}-work", work)}
         nodes = [(name, 0, number) for number in range(len(self.rows))]
         for key, rows, start in zip(nodes, self.rows, self.starts, strict=True):
-            layer[key] = Task(key, work, TaskRef(f"{name}-model"), rows, key[2], start)
+            layer[key] = Task(key, _call, TaskRef(f"{name}-work"), rows, key[2], start)
         level = 0
         while level == 0 or len(nodes) > 1:
             level += 1
             below = [nodes[i : i + ARITY] for i in range(0, len(nodes), ARITY)]
             nodes = [(name, level, i) for i in range(len(below))]
             for key, parts in zip(nodes, below, strict=True):
-                layer[key] = Task(key, merge, *map(TaskRef, parts))
+                layer[key] = Task(key, _merge, merge, *map(TaskRef, parts))
         graph = HighLevelGraph.from_collections(name, layer)
         return Delayed(nodes[0], graph, layer=name)
 
 
-def lazily(function: Callable[..., Any], X: Any, model: Any, like: np.ndarray) -> Any:
+def _call(work: Callable[..., Any], *args: Any) -> Any:
+    return work(*args)
+
+
+def _merge(merge: Callable[[Any, Any], Any], *parts: Any) -> Any:
+    filled = [part for part in parts if part is not None]
+    return reduce(merge, filled) if filled else None
+
+
+def lazily(function: Callable[..., Any], model: Any, X: Any, like: np.ndarray) -> Any:
     """A Dask array of function(block, model, like) over the partitions of X, in the shape and type of `like`."""
     model = delayed(model, traverse=False)  # one node of the graph, whatever the number of partitions
     if _kind("X", X) == "dataframe":
@@ -127,24 +140,21 @@ def described(X: Any) -> tuple[Any, np.dtype]:
     _check_axes({"X": X})
     if kind == "array":
         return np.empty((0, X.shape[1])), _as_float(X.dtype)
-    _refuse_no_numbers(X.dtypes)
+    _check_numeric(X.dtypes)
     try:
         return X._meta, _as_float(np.result_type(*X.dtypes))
     except TypeError:  # types of pandas' own
         return X._meta, np.dtype(np.float64)
 
 
-def _refuse_no_numbers(dtypes: Any) -> None:
+def _check_numeric(dtypes: Any) -> None:
     """Name a column of texts, dates or categories before anything is computed; objects may yet be numbers."""
     for name, dtype in dtypes.items():
         if str(dtype) != "object" and not getattr(dtype, "_is_numeric", getattr(dtype, "kind", "O") in "biuf"):
-            raise ValueError(
-                f"Column {name!r} of X holds {dtype}, and a network's inputs are numbers: encode it as numbers first, "
-                "or leave it out."
-            )
+            check_numeric(name, kind_of(dtype))
 
 
-def refuse_closed_cluster(cause: Exception | None = None) -> None:
+def check_cluster(cause: Exception | None = None) -> None:
     """Raise if the scheduler in use belongs to a client whose cluster is gone; waiting for it would never end."""
     client = getattr(get_scheduler(), "__self__", None)
     if client is not None and getattr(client, "status", "running") != "running":
@@ -195,7 +205,7 @@ def _check_axes(named: dict[str, Any]) -> None:
         raise ValueError("The number of columns of X is unknown: call compute_chunk_sizes() first.")
 
 
-def _refuse_lost(name: str, part: Any) -> None:
+def _check_kept(name: str, part: Any) -> None:
     """Raise if rows were persisted on a cluster that no longer has them."""
     futures = (node for node in dict(part.__dask_graph__()).values() if hasattr(node, "cancelled"))
     if any(future.status in ("cancelled", "lost") for future in futures):
@@ -220,7 +230,7 @@ def _naming(sources: Iterable[Any], partitions: Iterable[Iterable[Any]]) -> dict
         graph.update(source.__dask_graph__())
     for number, keys in enumerate(partitions):
         for key in keys:
-            # What is persisted on a cluster is no part of the graph: the scheduler knows its keys.
+            # Persisted rows are not in the graph: the scheduler knows their keys.
             while isinstance(node := graph.get(key), Alias) and node.target != key:
                 key = node.target
             if type(node) is Task and node.func is not _made:

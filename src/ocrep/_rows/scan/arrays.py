@@ -10,7 +10,9 @@ from array_api_compat import is_array_api_obj
 from scipy import sparse
 
 from ocrep._linalg.blocks import slices_of
-from ocrep._rows.scan.source import Block, Source, as_inputs
+from ocrep._rows.block import Block
+from ocrep._rows.checks import check_lengths, check_shape
+from ocrep._rows.scan.source import Source, as_inputs
 
 
 def is_on_disk(X: Any) -> bool:
@@ -32,20 +34,10 @@ class ArraySource(Source):
         # One number as the weight of all rows is what scikit-learn allows too.
         self._weight = _sliceable(np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight)
 
-    def prepare(self) -> None:
+    def check(self) -> None:
         """Compare shapes."""
-        if len(self._X.shape) != 2:
-            raise ValueError(
-                f"X has the shape {tuple(self._X.shape)}, but rows × columns is needed. Reshape your data: "
-                "one column is X.reshape(-1, 1), one row X.reshape(1, -1)."
-            )
-        if not self._X.shape[1]:
-            raise ValueError(
-                f"Found array with 0 feature(s) (shape={tuple(self._X.shape)}) while a minimum of 1 is required."
-            )
-        for name, other in (("y", self._y), ("sample_weight", self._weight)):
-            if other is not None and other.shape[:1] != self._X.shape[:1]:
-                raise ValueError(f"X has {self._X.shape[0]} rows, but {name} has the shape {tuple(other.shape)}.")
+        check_shape(tuple(self._X.shape))
+        check_lengths(self._X.shape[0], y=self._y, sample_weight=self._weight)
 
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """Slices of a few megabytes; slices, not fancy indices, since HDF5 and Zarr read those fast."""
@@ -53,29 +45,21 @@ class ArraySource(Source):
         for part in slices_of(n - skip, width):
             at = slice(part.start + skip, part.stop + skip)
             yield Block(
-                self._inputs(at) if inputs else np.empty((at.stop - at.start, 0)),
+                as_inputs(self._X[at]) if inputs else np.empty((at.stop - at.start, 0)),
                 None if self._y is None else np.asarray(self._y[at]),
                 None if self._weight is None else np.asarray(self._weight[at]),
-                part="X",
-                part_number=0,
                 start=at.start,
             )
 
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
         """Slices of X; an array's columns have no names."""
-        self.prepare()
+        self.check()
         for part in slices_of(*self._X.shape):
-            yield Block(self._inputs(part), None, None, part="X", part_number=0, start=part.start)
+            yield Block(as_inputs(self._X[part]), None, None, start=part.start)
 
     def n_rows(self) -> int:
         """The length of X."""
         return int(self._X.shape[0])
-
-    def _inputs(self, part: slice) -> Any:
-        try:
-            return as_inputs(self._X[part])
-        except ValueError as error:
-            raise ValueError(f"X cannot be used: {error}") from None
 
 
 def _sliceable(values: Any) -> Any:

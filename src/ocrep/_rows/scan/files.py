@@ -13,11 +13,13 @@ import pyarrow
 import pyarrow.dataset
 from pyarrow import types
 
-from ocrep._features.random_layer import Range
 from ocrep._files.convert import as_kind, kind_of_type
 from ocrep._files.formats import DataError, check_columns, format_of
 from ocrep._files.readers import Reader, reader_of, readers_of_dataset
-from ocrep._rows.scan.source import Block, Source, skipped
+from ocrep._rows.block import Block, skip_rows
+from ocrep._rows.checks import check_numeric
+from ocrep._rows.scan.source import Source
+from ocrep._rows.survey import Range
 
 _KIND_NAMES = {
     "empty": "unknown",
@@ -74,20 +76,21 @@ class FileSource(Source):
         roles = (*self._targets, *([] if self._weight is None else [self._weight]))
         return self._given_columns or tuple(name for name in self._types if name not in roles)
 
-    def prepare(self) -> None:
-        """Look at every file's columns, but at no row."""
+    def check(self) -> None:
+        """Compare the columns of all files."""
         if not self.columns:
-            raise DataError(f"{self._parts[0].name} has no columns but the targets and weights.")
+            raise DataError(f"{self._parts[0].name} has only targets and weights, but no inputs.")
         roles = [*self.columns, *self._targets, *([] if self._weight is None else [self._weight])]
         for part in self._parts:
             schema = part.schema()
             check_columns(part.name, roles, schema.names)
             if self._given_columns is None:
-                _refuse_more(part.name, roles, schema.names, self._parts[0].name)
+                _check_no_more(part.name, roles, schema.names, self._parts[0].name)
             for name in roles:
                 kind = _kind(schema.field(name).type)
                 if name not in self._targets:
-                    _refuse_no_number(part.name, name, kind, is_weight=name == self._weight)
+                    role = "weights" if name == self._weight else "inputs"
+                    check_numeric(name, kind, place=f"{part.name}: ", role=role)
                 elif (
                     kind not in ("unknown", _kind(self._types[name]), "other") and _kind(self._types[name]) != "unknown"
                 ):
@@ -107,7 +110,7 @@ class FileSource(Source):
             schema = part.schema()
             check_columns(part.name, wanted, schema.names)
             for name in wanted:
-                _refuse_no_number(part.name, name, _kind(schema.field(name).type))
+                check_numeric(name, _kind(schema.field(name).type), place=f"{part.name}: ")
         return self._read(wanted, (), None, 0)
 
     def n_rows(self) -> int | None:
@@ -131,7 +134,7 @@ class FileSource(Source):
         lows, highs = zip(*[stated for stated in ranges if stated is not None], strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
-    def marks(self) -> tuple[str, ...]:
+    def fingerprints(self) -> tuple[str, ...]:
         """Paths with sizes and times, and what is read from them: the same file has other rows for another target."""
         return tuple(f"{part.fingerprint()} {self._targets} {self._weight}" for part in self._parts)
 
@@ -143,7 +146,7 @@ class FileSource(Source):
             if stated is None or stated > skip:
                 break
             first, skip = first + 1, skip - stated
-        yield from skipped(self._read_from(first, inputs, targets, weight), skip)
+        yield from skip_rows(self._read_from(first, inputs, targets, weight), skip)
 
     def _read_from(
         self, first: int, inputs: Sequence[str], targets: Sequence[str], weight: str | None
@@ -186,17 +189,16 @@ class FileSource(Source):
 
     def _target_values(self, batch: Any, name: str, path: str, start: int) -> np.ndarray:
         column = batch.column(name)
-        if column.null_count:
-            row = start + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]) + 1
-            raise DataError(f"{path}, row {row}: the target {name!r} is missing.")
         kind = _kind(column.type)
+        if kind == "texts" and column.null_count:
+            return np.asarray(column.to_pylist(), dtype=object)  # the check of labels names the row
         if kind == "texts":
             return as_kind(pyarrow.chunked_array([column]), "text", name, start)
         if kind not in ("numbers", "booleans"):
             raise DataError(f"{path}: the target {name!r} holds {kind}, not numbers or texts.")
         values = column.to_numpy(zero_copy_only=False)
         whole = types.is_integer(self._types.get(name, column.type)) and values.dtype.kind == "f"
-        # A text file's labels 0, 1, 2 are read as floats, so that 2.5 in a later file is no error; they stay integers.
+        # A text file's labels 0, 1, 2 are read as floats, so that a later file may hold 2.5; they stay integers.
         return values.astype(np.int64) if whole and (values == np.floor(values)).all() else values
 
 
@@ -233,22 +235,11 @@ def _kind(kind: Any) -> str:
     return _KIND_NAMES[kind_of_type(kind)]
 
 
-def _refuse_no_number(path: str, name: str, kind: str, *, is_weight: bool = False) -> None:
-    if kind not in ("numbers", "booleans", "unknown"):
-        what = f"values of no number type ({kind})" if kind == "other" else kind
-        if is_weight:
-            raise DataError(f"{path}: column {name!r} holds {what}, and weights are numbers.")
-        raise DataError(
-            f"{path}: column {name!r} holds {what}, and a network's inputs are numbers: encode it as numbers first, "
-            "or name the columns to use as columns=[…]."
-        )
-
-
-def _refuse_more(path: str, wanted: Sequence[str], names: Sequence[str], first: str) -> None:
+def _check_no_more(path: str, wanted: Sequence[str], names: Sequence[str], first: str) -> None:
     more = [name for name in names if name not in wanted]
     if more:
         raise DataError(
-            f"{path} has a column {more[0]!r} that {first} has not: name the columns to use as columns=[…]."
+            f"{path} has a column {more[0]!r} that {first} does not have: name the columns to use as columns=[…]."
         )
 
 

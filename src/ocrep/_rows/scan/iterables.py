@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._rows.scan.source import Block, Source, as_inputs, shown, skipped
+from ocrep._rows.block import Block, listed, skip_rows
+from ocrep._rows.checks import check_lengths, check_numeric
+from ocrep._rows.scan.source import Source, as_inputs
 
 
 class IterableSource(Source):
@@ -29,7 +31,7 @@ class IterableSource(Source):
 
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """The blocks as they come; empty ones are left out."""
-        yield from skipped(self._all(self._training_block), skip)
+        yield from skip_rows(self._all(self._training_block), skip)
 
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
         """X of each block, whether it comes alone or with targets."""
@@ -62,9 +64,7 @@ class IterableSource(Source):
         X, columns = _matrix(item[0], self._columns)
         y = np.asarray(item[1])
         weight = None if len(item) == 2 or item[2] is None else np.asarray(item[2])
-        for name, values in (("y", y), ("sample_weight", weight)):
-            if values is not None and values.shape[:1] != X.shape[:1]:
-                raise ValueError(f"X has {X.shape[0]} rows, but {name} has the shape {values.shape}.")
+        check_lengths(X.shape[0], y=y, sample_weight=weight)
         return Block(X, y, weight, f"block {number}", number, columns=columns)
 
     def _frame_block(self, frame: Any, number: int) -> Block:
@@ -76,7 +76,7 @@ class IterableSource(Source):
         targets = (self._target,) if isinstance(self._target, str) else tuple(self._target)
         roles = [*targets, *([] if self._weight is None else [self._weight])]
         for name in roles:
-            _refuse_missing(name, names)
+            _check_has(name, names)
         inputs = self._columns or tuple(name for name in names if name not in roles)
         X, columns = _matrix(frame, inputs)
         y = [_values(frame, name) for name in targets]
@@ -107,19 +107,17 @@ def _matrix(X: Any, wanted: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...
     wanted = names if wanted is None else wanted
     columns = [_number_column(X, name, names) for name in wanted]
     if not columns:
-        raise ValueError("it has no columns but the targets.")
+        raise ValueError("it has only targets and weights, but no inputs.")
     return as_inputs(np.column_stack(columns)), wanted
 
 
 def _number_column(frame: Any, name: str, names: tuple[str, ...]) -> np.ndarray:
-    _refuse_missing(name, names)
+    _check_has(name, names)
     values = _values(frame, name)
     if values.dtype.kind == "O" and getattr(frame[name].dtype, "_is_numeric", False):
         values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)  # pandas' nullable numbers
     if values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"column {name!r} holds no numbers: encode it as numbers first, or leave it out with columns=."
-        )
+        check_numeric(name, "dates or times" if values.dtype.kind in "mM" else "texts")
     return values
 
 
@@ -140,6 +138,6 @@ def _names(X: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _refuse_missing(name: str, names: tuple[str, ...]) -> None:
+def _check_has(name: str, names: tuple[str, ...]) -> None:
     if name not in names:
-        raise ValueError(f"it has no column {name!r}; it has {shown(names)}.")
+        raise ValueError(f"it has no column {name!r}; it has {listed(names)}.")

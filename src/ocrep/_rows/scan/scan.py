@@ -17,7 +17,7 @@ from ocrep._rows.scan.arrays import ArraySource, is_on_disk
 from ocrep._rows.scan.iterables import IterableSource
 from ocrep._rows.scan.source import Source
 
-Progress = Callable[[int, "int | None"], None]
+ProgressFunction = Callable[[int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Scan:
 
     source: Source
     classes: np.ndarray | None = None
-    progress: Progress | None = None
+    progress: ProgressFunction | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 60.0
 
@@ -38,7 +38,7 @@ def scan(
     *,
     columns: Sequence[str] | None = None,
     classes: Iterable[Any] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressFunction | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
 ) -> Scan:
@@ -106,7 +106,7 @@ def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(columns)
 
 
-def _refuse_clashing(target: Any, sample_weight: Any, columns: tuple[str, ...] | None) -> None:
+def _check_roles(target: Any, sample_weight: Any, columns: tuple[str, ...] | None) -> None:
     """A column has one role: a target among the inputs would be learned by heart."""
     targets = [target] if isinstance(target, str) else target
     if not (targets is None or (isinstance(targets, list | tuple) and all(isinstance(name, str) for name in targets))):
@@ -123,24 +123,24 @@ def _refuse_clashing(target: Any, sample_weight: Any, columns: tuple[str, ...] |
         )
 
 
-def refuse_plans(source: Any, reader: str) -> None:
-    """Refuse what is no rows yet, and would have to be computed whole."""
+def check_not_a_plan(source: Any, reader: str) -> None:
+    """Raise for a plan that has no rows yet, since computing it would bring all of them into memory."""
     if hasattr(type(source), "__dask_graph__"):
-        raise TypeError(f"{reader} takes no Dask collections: give them to fit and predict themselves.")
+        raise TypeError(f"{reader} cannot read Dask collections: give them to fit and predict themselves.")
     if type(source).__name__ == "LazyFrame":
         raise TypeError(
-            f"{reader} cannot read a LazyFrame, which is a plan and no rows: scan the files that it reads, write it "
+            f"{reader} cannot read a LazyFrame, which is a plan without rows: scan the files that it reads, write it "
             "by sink_parquet and scan that, or give frame.collect()."
         )
 
 
 def _source_of(source: Any, roles: dict[str, Any], labels: np.ndarray | None) -> Source:
-    refuse_plans(source, "ocrep.scan")
+    check_not_a_plan(source, "ocrep.scan")
     if is_on_disk(source) or isinstance(source, np.ndarray) or sparse.issparse(source):
         if roles["columns"] is not None:
             raise ValueError("columns= names columns of files and frames, and this is an array: slice it instead.")
         return ArraySource(source, roles["target"], roles["sample_weight"])
-    _refuse_clashing(roles["target"], roles["sample_weight"], roles["columns"])
+    _check_roles(roles["target"], roles["sample_weight"], roles["columns"])
     if _names_files(source):
         try:
             from ocrep._rows.scan.files import FileSource
@@ -164,4 +164,20 @@ def _names_files(source: Any) -> bool:
         isinstance(source, list | tuple)
         and len(source) > 0
         and all(isinstance(item, str | os.PathLike) for item in source)
+    )
+
+
+def inputs_of(source: Any) -> Source:
+    """Rows to predict on, of every kind that `predict_blocks` takes."""
+    if isinstance(source, Scan):
+        return source.source
+    check_not_a_plan(source, "predict_blocks")
+    if isinstance(source, np.ndarray) or sparse.issparse(source) or is_on_disk(source):
+        return ArraySource(source)
+    if hasattr(source, "columns") or hasattr(source, "column_names"):
+        return IterableSource([source])
+    if isinstance(source, Iterable) and not isinstance(source, str | bytes):
+        return IterableSource(source)
+    raise TypeError(
+        f"predict_blocks cannot read a {type(source).__name__}: give ocrep.scan(…), an array, or an iterable of blocks."
     )

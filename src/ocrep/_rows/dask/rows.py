@@ -1,0 +1,106 @@
+"""`DaskRows`: the rows of Dask collections, worked on where they are; only summaries come here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ocrep._rows.checks import check_any_rows, check_any_weight
+from ocrep._rows.dask.partitions import Partitions, described
+from ocrep._rows.memory import MemoryRows, columns_of
+from ocrep._rows.rows import Part, Rows, Summary
+from ocrep._rows.survey import Needs, Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a collection says of its columns before anything is computed."""
+
+    n_inputs: int
+    columns: tuple[str, ...] | None
+    dtype: np.dtype
+
+
+class PartitionRows(MemoryRows):
+    """The rows of one partition, in the memory of its worker."""
+
+    def __init__(self, rows: Any, number: int, start: int, declared: Declared) -> None:
+        super().__init__(*rows, part=f"Partition {number}", number=number, start=start)
+        self._declared = declared
+
+    def check(self, needs: Needs) -> int:
+        """Compare the rows with what the collection declared."""
+        n_rows, declared = super().check(needs), self._declared
+        if not n_rows:
+            return 0
+        mine = self.described()
+        if (mine.n_inputs, mine.columns) != (declared.n_inputs, declared.columns):
+            told = [f"{d.n_inputs} columns {list((d.columns or ())[:8])}" for d in (mine, declared)]
+            raise ValueError(f"the rows have {told[0]}, but the collection declares {told[1]}.")
+        if mine.dtype != declared.dtype:
+            raise ValueError(f"the values are {mine.dtype}, but the collection declares {declared.dtype}: use astype.")
+        return n_rows
+
+    def described(self) -> Declared:
+        """What the rows turned out to be."""
+        assert self._block is not None
+        return Declared(self._block.X.shape[1], self._block.columns, self._block.X.dtype)
+
+
+class DaskRows(Rows):
+    """Dask arrays, or dataframes and series, whose partitions belong together."""
+
+    local = False
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None) -> None:
+        self._partitions = Partitions.of(X, y, sample_weight)
+        columns, dtype = described(X)
+        self._declared = Declared(columns.shape[1], columns_of(columns), dtype)
+        self._target_axes = y.ndim
+
+    def survey(self, needs: Needs) -> Survey:
+        """A pass for ranges and labels, if they are needed."""
+        if not (needs.range or needs.labels):
+            declared, nothing = self._declared, np.empty(self._declared.n_inputs)
+            shape = (1,) * (self._target_axes - 1)
+            return Survey(0, 1.0, nothing, nothing, declared.dtype, target_shape=shape, columns=declared.columns)
+        survey = self._run("survey", partial(_survey, needs), Survey.merge)
+        check_any_rows(0 if survey is None else survey.n_rows)
+        check_any_weight(survey.weight_sum)
+        return survey
+
+    def accumulate(
+        self, step: Callable[[Part], Summary | None], merge: Callable[[Summary, Summary], Summary]
+    ) -> Summary:
+        """Every partition on the worker that holds it, then a tree of merges."""
+        summary = self._run("accumulate", step, merge)
+        if summary is None:
+            raise ValueError("The Dask collections hold no rows of positive weight: at least one row must count.")
+        return summary
+
+    def _run(self, what: str, step: Callable[[Part], Any], merge: Callable[[Any, Any], Any]) -> Any:
+        return self._partitions.accumulate(what, partial(_on_partition, step, self._declared), merge)
+
+
+def _on_partition(step: Callable[[Part], Any], declared: Declared, rows: Any, number: int, start: int) -> Any:
+    with naming_partition(number):
+        return step(PartitionRows(rows, number, start, declared))
+
+
+def _survey(needs: Needs, part: PartitionRows) -> Survey | None:
+    return part.survey(needs) if part.check(needs) else None
+
+
+@contextmanager
+def naming_partition(number: int) -> Iterator[None]:
+    """Say in errors which partition could not be used."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        told = f"Partition {number}"
+        raise ValueError(str(error) if str(error).startswith(told) else f"{told}: {error}") from error

@@ -1,0 +1,70 @@
+"""`Rows`: the one interface to rows in memory, on a device, of a scan or of Dask."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from ocrep._rows.block import Block, Triple
+from ocrep._rows.survey import Needs, Survey
+
+Summary = TypeVar("Summary")
+
+
+class Part(ABC):
+    """Rows that can be read here, block by block."""
+
+    start: int = 0
+    """The global number of the first row."""
+    n_parts_read: int = 0
+    """How many parts (files, blocks) the current pass has begun."""
+
+    @abstractmethod
+    def check(self, needs: Needs) -> int | None:
+        """Check what can be checked before rows are read; gives the number of rows where it is known."""
+
+    @abstractmethod
+    def triples(self, code: Callable[[Block], Triple], height: int, skip: int = 0) -> Iterator[Triple]:
+        """All rows from the beginning, but for the first `skip`, coded and cut to blocks of `height` rows."""
+
+    def fingerprints(self) -> tuple[str, ...]:
+        """For each part (file) what changes when its rows change; empty where only the rows themselves tell."""
+        return ()
+
+
+class Rows(ABC):
+    """Rows that a fit reads: surveyed first, then accumulated into one summary."""
+
+    once: bool = False
+    """Whether the rows can be read only once."""
+    local: bool = True
+    """Whether the rows can be read here, and not only by the workers that hold them."""
+    classes_given: bool = False
+    """Whether all labels were named together with the rows."""
+    checkpoint: tuple[Path, float] | None = None
+    """A file that saves how far a fit has come, and the seconds between two saves."""
+
+    @abstractmethod
+    def survey(self, needs: Needs) -> Survey:
+        """Check the rows and learn what must be known of all of them; must come first."""
+
+    @abstractmethod
+    def accumulate(
+        self, step: Callable[[Part], Summary | None], merge: Callable[[Summary, Summary], Summary]
+    ) -> Summary:
+        """The merge of step(part) over all parts; a part without rows gives None."""
+
+
+class LocalRows(Rows, Part):
+    """Rows that are one part, read here."""
+
+    def accumulate(
+        self, step: Callable[[Part], Summary | None], merge: Callable[[Summary, Summary], Summary]
+    ) -> Summary:
+        """The summary of the only part."""
+        del merge
+        summary = step(self)
+        assert summary is not None, "A survey found rows."
+        return summary

@@ -1,0 +1,90 @@
+"""`Learned`: the fixed maps from rows to [H | T], known after the survey; small, and the same for every part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ocrep._features.random_layer import RandomLayer
+from ocrep._linalg.arrays import Array
+from ocrep._linalg.blocks import Encoded, RowBlocks, block_rows
+from ocrep._rows.block import Triple
+from ocrep._rows.rows import Part
+from ocrep._rows.survey import Survey
+from ocrep._training.recipe import Recipe
+from ocrep._training.targets import Labels, Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """What the survey fixed: the hidden layer, the coding of the targets, the columns."""
+
+    layer: RandomLayer | None
+    targets: Numbers | Labels
+    n_inputs: int
+    columns: tuple[str, ...] | None
+    n_outputs: int
+    """Columns of T."""
+
+    @classmethod
+    def of(cls, recipe: Recipe, survey: Survey) -> Learned:
+        """Draw the layer and learn the targets."""
+        targets, layer = recipe.targets.learn(survey), recipe.layer
+        if layer is not None:
+            layer.draw(survey.n_inputs, survey.dtype, survey.range if layer.needs_range else None)
+            layer.n_features_in_ = survey.n_inputs
+            if survey.columns is not None:
+                layer.feature_names_in_ = np.asarray(survey.columns, dtype=object)
+            if survey.like is not None:
+                layer.map_ = layer.map_.to_device_of(survey.like)
+        n_outputs = _n_outputs(targets, survey)
+        return cls(layer, targets, survey.n_inputs, survey.columns, n_outputs)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of H."""
+        return self.n_inputs if self.layer is None else self.layer.map_.n_features
+
+    def features(self, X: Any, out: np.ndarray | None = None) -> Array:
+        """H of checked inputs, in `out` if that is given and saves anything."""
+        if self.layer is not None:
+            return self.layer.map_(X, out)
+        return X.toarray() if sparse.issparse(X) else X
+
+    def encode(self, triple: Triple) -> Encoded:
+        """A block `(H, T, sample_weight)` of coded rows."""
+        X, y, weight = triple
+        return self.features(X), self.targets.encode(y), weight
+
+    @property
+    def height(self) -> int:
+        """Rows per block."""
+        return block_rows(self.n_features + self.n_outputs, self.n_inputs)
+
+    def row_blocks(self, part: Part) -> RowBlocks:
+        """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
+
+        def read() -> Iterator[Triple]:
+            return part.triples(self.targets.code, self.height)
+
+        return RowBlocks(read, self.encode, labels=self.targets.labels)
+
+    def unweighted(self) -> Learned:
+        """The same maps without the weights of classes, for counting errors."""
+        return replace(self, targets=self.targets.unweighted())
+
+    def leading(self, n_hidden: int) -> Learned:
+        """The same maps with only the first hidden units."""
+        assert self.layer is not None
+        return replace(self, layer=self.layer.take(slice(n_hidden)))
+
+
+def _n_outputs(targets: Numbers | Labels, survey: Survey) -> int:
+    if isinstance(targets, Numbers):
+        return 1 if targets.one_dimensional else survey.target_shape[0]
+    assert targets.classes is not None
+    return 1 if len(targets.classes) == 2 else len(targets.classes)

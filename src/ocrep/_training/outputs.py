@@ -1,0 +1,52 @@
+"""What a trained network says of new rows: HW + b and its standard deviation, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._linalg.blocks import block_rows, row_slices
+from ocrep._linalg.parallel import on_chunks
+from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.uncertainty import noise_variance, variance_factor
+from ocrep._training.learned import Learned
+
+
+def network_outputs(learned: Learned, coef: Array, intercept: Any, X: Any) -> Array:
+    """HW + b, (n_samples, n_targets), in the precision of X."""
+    xp = array_namespace(coef)
+    weights = xp.reshape(coef, (-1, coef.shape[-1])).T
+    outputs = xp.empty((X.shape[0], weights.shape[1]), dtype=X.dtype, device=device_of(coef))
+    on_host = isinstance(coef, np.ndarray)
+
+    def worker(height: int) -> Callable[[slice], None]:
+        workspace = np.empty((height, weights.shape[0]), dtype=coef.dtype) if on_host else None
+
+        def fill(part: slice) -> None:
+            H = learned.features(X[part, ...], workspace)
+            # Features of one's own may come in another precision than the weights have.
+            common = xp.result_type(H.dtype, weights.dtype)
+            product = xp.astype(H, common, copy=False) @ xp.astype(weights, common, copy=False)
+            outputs[part, :] = xp.astype(product + intercept, X.dtype, copy=False)
+
+        return fill
+
+    if on_host:
+        on_chunks(worker, X.shape[0], X.shape[1] + weights.shape[0])
+    else:
+        height = block_rows(weights.shape[0], X.shape[1])
+        for part in row_slices(X.shape[0], height):
+            worker(height)(part)
+    return outputs
+
+
+def standard_deviations(learned: Learned, spectrum: Spectrum, gamma: float, X: Any) -> Array:
+    """The standard deviation of each prediction, (n_samples, n_targets): of the noise and of the weights."""
+    xp = array_namespace(spectrum.sigma)
+    parts = row_slices(X.shape[0], block_rows(learned.n_features, X.shape[1]))
+    factor = xp.concat([variance_factor(spectrum, learned.features(X[part, ...]), gamma) for part in parts])
+    noise = noise_variance(spectrum, gamma)
+    return xp.astype(xp.sqrt(noise * (1.0 + factor[:, None])), X.dtype, copy=False)

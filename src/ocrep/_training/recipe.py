@@ -1,0 +1,146 @@
+"""`Recipe`: what an estimator's parameters mean, checked before a row is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ocrep import rules
+from ocrep._choices import pick
+from ocrep._features.random_layer import RandomLayer, check_layer, check_nested
+from ocrep._linalg.folds import FoldPlan, plan_of
+from ocrep._linalg.solve import SOLVERS
+from ocrep._rows.rows import Rows
+from ocrep._rows.survey import Needs
+from ocrep._training.targets import Labels, Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """How to train one model."""
+
+    estimator: str
+    """The estimator's name, for sentences."""
+    targets: Numbers | Labels
+    layer: RandomLayer | None
+    """The hidden layer, not drawn yet; None for features of the user's own."""
+    auto_size: bool
+    """Whether the number of hidden units is chosen, up to that of `layer`."""
+    gamma: Any
+    """The rule as the user gave it."""
+    rule: rules.Rule
+    folds: FoldPlan | None
+    intercept: bool
+    solver: str
+    calibrate: str | None
+
+    @classmethod
+    def of(
+        cls,
+        estimator: str,
+        targets: Numbers | Labels,
+        *,
+        gamma: Any,
+        intercept: bool,
+        solver: str,
+        store_folds: bool | int,
+        layer: RandomLayer | None = None,
+        auto_size: bool = False,
+        calibrate: str | None = None,
+    ) -> Recipe:
+        """Check the parameters, each by itself and against the others."""
+        rule = rules.resolve(gamma)
+        pick("solver", solver, dict.fromkeys(SOLVERS))
+        targets.check()
+        if calibrate not in (None, "loo"):
+            raise ValueError(f"calibrate={calibrate!r} must be 'loo' or None.")
+        if layer is not None:
+            check_layer(layer)
+            if auto_size:
+                check_nested(layer)
+        if auto_size and rule.needs == "rows":
+            raise ValueError(
+                f"n_hidden='auto' chooses the size from factors alone, and gamma={gamma!r} reads rows: "
+                "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
+            )
+        folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
+        return cls(estimator, targets, layer, auto_size, gamma, rule, folds, intercept, solver, calibrate)
+
+    @property
+    def needs(self) -> Needs:
+        """What must be known of the rows first."""
+        targets = self.targets
+        given = targets.class_weight if isinstance(targets, Labels) else None
+        return Needs(
+            labels=targets.labels,
+            range=self.layer is not None and self.layer.needs_range,
+            totals=given is not None,
+            weigh=targets.weigh if isinstance(targets, Labels) and isinstance(given, dict) else None,
+            estimator=self.estimator,
+        )
+
+
+def _folds(rule: rules.Rule, store_folds: bool | int) -> FoldPlan | None:
+    """One factor per fold if the rule reads them or the user wants them stored."""
+    stored = plan_of(store_folds)
+    explicit = stored is not None and not isinstance(store_folds, bool)
+    if explicit and rule.folds is not None and stored != rule.folds:
+        raise ValueError(
+            f"gamma asks for {rule.folds}, and store_folds={store_folds} for {stored}: make them the same."
+        )
+    return rule.folds or stored
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Something a recipe asks of the rows that not all rows can give."""
+
+    asked: str
+    why: str
+    instead: str
+    again: bool
+    """Whether rows must be read once more after training; else all of them must be seen before it begins."""
+
+
+def demands_of(recipe: Recipe) -> list[Demand]:
+    """All that a recipe asks of the rows beyond reading them once."""
+    demands = []
+    if recipe.rule.needs == "rows":
+        demands.append(Demand(f"gamma={recipe.gamma!r}", "reads the rows once more", "use 'kfold' or 'gcv'", True))
+    if recipe.calibrate is not None:
+        asked = f"calibrate={recipe.calibrate!r}"
+        demands.append(Demand(asked, "reads the rows once more", "set calibrate=None", True))
+    if recipe.auto_size:
+        demands.append(Demand("n_hidden='auto'", "needs all rows at once to choose the size", "give a number", False))
+    if isinstance(recipe.targets, Labels) and recipe.targets.class_weight == "balanced":
+        demands.append(Demand("class_weight='balanced'", "counts all rows first", "give a dict of weights", False))
+    return demands
+
+
+def check_rows(recipe: Recipe, rows: Rows) -> None:
+    """Raise before a row is read if these rows cannot give what the recipe asks for."""
+    for demand in demands_of(recipe):
+        if rows.once:
+            _raise(
+                demand, "these rows can be read only once: give ocrep.scan a list or a function that starts anew, or"
+            )
+        if demand.again and not rows.local:
+            _raise(demand, "with Dask the rows stay with the workers:")
+    if rows.once and isinstance(recipe.targets, Labels) and not rows.classes_given:
+        raise ValueError(
+            "A classifier must know all labels from the start, but these rows can be read only once: give ocrep.scan "
+            "classes=[…]."
+        )
+
+
+def check_stream(recipe: Recipe, *, first: bool) -> None:
+    """Raise if `partial_fit`, which sees each block once, cannot give what the recipe asks for."""
+    for demand in demands_of(recipe):
+        if (demand.again and demand.asked.startswith("calibrate")) or (
+            not demand.again and (first or "class" in demand.asked)
+        ):
+            _raise(demand, "partial_fit sees one block at a time: use fit, or")
+
+
+def _raise(demand: Demand, reason: str) -> None:
+    raise ValueError(f"{demand.asked} {demand.why}, but {reason} {demand.instead}.")

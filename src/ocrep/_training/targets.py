@@ -1,0 +1,152 @@
+"""`Numbers` and `Labels`: what is learned, and how targets become the columns T of [H | T]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._rows.block import Block, Triple
+from ocrep._rows.checks import check_two_classes
+from ocrep._rows.device import to_device_of
+from ocrep._rows.survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Targets of a regression: numbers, one column or several."""
+
+    one_dimensional: bool = True
+    """Whether y has one axis, and predictions too."""
+    labels: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Nothing about numbers can be wrong before they are read."""
+
+    def learn(self, survey: Survey) -> Numbers:
+        """Take the shape of the targets from a survey."""
+        return Numbers(one_dimensional=survey.target_shape == ())
+
+    def code(self, block: Block) -> Triple:
+        """Checked rows in the form that `encode` takes."""
+        return block.X, block.y, block.weight
+
+    def encode(self, y: Array) -> Array:
+        """T, one column per target."""
+        return array_namespace(y).reshape(y, (y.shape[0], -1))
+
+    def unweighted(self) -> Numbers:
+        """The same: only classes have weights of their own."""
+        return self
+
+    def fingerprint(self) -> str:
+        """Numbers are coded in one way only."""
+        return "numbers"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Targets of a classification: labels, coded ±1 in one column per class, or in one for two classes."""
+
+    class_weight: dict[Any, float] | str | None = None
+    classes: np.ndarray | None = None
+    """All labels, sorted; None until they are learned."""
+    factors: np.ndarray | None = None
+    """What each class's rows are multiplied by, if classes have weights of their own."""
+    labels: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Raise if `class_weight` cannot work, before any row is read."""
+        given = self.class_weight
+        if not (given is None or isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
+            raise ValueError(f"class_weight={given!r} must be 'balanced', a dict, or None.")
+
+    def weigh(self, y: Array, weight: Array | None) -> Array | None:
+        """Multiply the weights of rows by the given weights of their labels, before all labels are known."""
+        assert isinstance(self.class_weight, dict)
+        xp = array_namespace(y) if not isinstance(y, np.ndarray) else np
+        by_row = xp.ones(y.shape, dtype=xp.float64, device=device_of(y)) if xp is not np else np.ones(len(y))
+        for label, factor in self.class_weight.items():
+            by_row = xp.where(y == label, xp.asarray(float(factor)), by_row)
+        return by_row if weight is None else weight * by_row
+
+    def learn(self, survey: Survey) -> Labels:
+        """Take the classes, unless they were given, and the weight of their rows from a survey."""
+        classes = survey.labels if self.classes is None else self.classes
+        assert classes is not None
+        check_more_than_one("y", classes)
+        if survey.totals is not None and self.classes is None:
+            check_two_classes(classes[survey.totals > 0])
+        return replace(self, classes=classes, factors=self._factors(classes, survey.totals))
+
+    def _factors(self, classes: np.ndarray, totals: np.ndarray | None) -> np.ndarray | None:
+        """One factor per class; "balanced" makes the weights of all classes add up to the same."""
+        given = self.class_weight
+        if given is None:
+            return None
+        if not isinstance(given, dict):
+            assert totals is not None
+            return totals.sum() / (len(totals) * np.where(totals > 0, totals, np.inf))
+        labels = classes.tolist()
+        unknown = sorted(set(given) - set(labels), key=str)
+        if unknown:
+            raise ValueError(f"class_weight names classes that are not in y: {unknown}.")
+        factors = np.array([float(given.get(label, 1.0)) for label in labels])
+        if not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ValueError(f"class_weight={given} must hold finite numbers ≥ 0.")
+        return factors
+
+    def code(self, block: Block) -> Triple:
+        """Checked rows with labels as class numbers, and weights multiplied by those of the classes."""
+        codes, weight = self._codes(block), block.weight
+        if self.factors is not None:
+            by_row = array_namespace(codes).take(to_device_of(codes, self.factors), codes, axis=0)
+            weight = by_row if weight is None else weight * by_row
+        return block.X, codes, weight
+
+    def _codes(self, block: Block) -> Array:
+        classes, y = self.classes, block.y
+        assert classes is not None
+        if isinstance(y, np.ndarray) and (y.dtype.kind in "biuf") != (classes.dtype.kind in "biuf"):
+            self._raise_unknown(block, 0)
+        xp = array_namespace(y) if not isinstance(y, np.ndarray) else np
+        known = to_device_of(y, classes)
+        codes = xp.searchsorted(known, y)
+        codes = xp.where(codes < known.shape[0], codes, 0 * codes)
+        wrong = xp.take(known, codes, axis=0) != y
+        if bool(xp.any(wrong)):
+            self._raise_unknown(block, int(xp.argmax(xp.asarray(wrong, dtype=xp.int8))))
+        return codes
+
+    def _raise_unknown(self, block: Block, row: int) -> None:
+        assert self.classes is not None
+        label = block.y[row].item() if hasattr(block.y[row], "item") else block.y[row]
+        raise ValueError(
+            f"{block.row(row)}the label {label!r} is not among the classes {self.classes.tolist()}: "
+            "name all labels as classes=[…]."
+        )
+
+    def encode(self, codes: Array) -> Array:
+        """T of class numbers: +1 in the column of the class, −1 elsewhere; one column for two classes."""
+        assert self.classes is not None
+        xp, n_classes = array_namespace(codes), len(self.classes)
+        columns = xp.arange(1 if n_classes == 2 else 0, n_classes, dtype=codes.dtype, device=device_of(codes))
+        return 2.0 * xp.astype(codes[:, None] == columns, xp.float64) - 1.0
+
+    def unweighted(self) -> Labels:
+        """The same classes, all of the same weight."""
+        return replace(self, factors=None)
+
+    def fingerprint(self) -> str:
+        """What decides the coding: classes and their weights."""
+        return repr([None if values is None else values.tolist() for values in (self.classes, self.factors)])
+
+
+def check_more_than_one(where: str, classes: np.ndarray) -> None:
+    """Raise unless there are at least two classes."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{where} holds only one class, {classes.tolist()}: a classifier needs rows of at least two classes."
+        )

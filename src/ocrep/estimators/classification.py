@@ -1,0 +1,199 @@
+"""Classification: targets are labels, coded ±1; one column for two classes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ocrep._linalg.arrays import array_namespace
+from ocrep._rows.dask import is_dask
+from ocrep._rows.device import to_device_of
+from ocrep._rows.survey import distinct
+from ocrep._training.calibration import Calibrator
+from ocrep._training.targets import Labels, check_more_than_one
+from ocrep._training.train import Training
+from ocrep._transaction import unchanged_on_error
+from ocrep.estimators.base import ClosedForm
+from ocrep.estimators.lazy import predict_lazily, score_lazily
+
+
+def _calibrated(estimator: Any) -> bool:
+    if estimator.calibrate is None:
+        raise AttributeError("Probabilities need calibration: use calibrate='loo'.")
+    return True
+
+
+class Classification(ClassifierMixin, ClosedForm):
+    """What the classifiers share."""
+
+    class_weight: dict[Any, float] | str | None
+    calibrate: str | None
+    classes_: np.ndarray
+    calibrator_: Calibrator
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those already learned; the result is that of `fit` on all of them.
+
+        With `input_scaling="minmax"` the input range is that of the first block, since later rows cannot be foreseen;
+        give `input_scaling=(low, high)` to make the result independent of how the rows were divided.
+        All parameters but `gamma` are those of the first call. Each call solves anew, so a few large blocks cost
+        less than many small ones.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like, default=None
+            All labels that will ever come; needed with the first block.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights ≥ 0.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If a call fails, it is left as it was.
+        """
+        with unchanged_on_error(self):
+            targets = Labels(self.class_weight, classes=self._all_classes(classes))
+            self._extend(self._recipe(targets), X, y, sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give one score per class, or a single one for two classes (> 0: the second).
+
+        These are the network's outputs, or with `calibrate="loo"` the logits of the probabilities: `predict` follows
+        the scores, and so all three agree.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The scores.
+        """
+        if is_dask(X):
+            check_is_fitted(self)
+            n_classes = len(self.classes_)
+            return predict_lazily(self, X, "decision_function", n_columns=None if n_classes == 2 else n_classes)
+        outputs = self._outputs(self._check_new_rows(X))
+        scores = self._calibrator().scores(outputs) if self.calibrate is not None else outputs
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the label with the largest score.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        if is_dask(X):
+            check_is_fitted(self)
+            return predict_lazily(self, X, "predict", dtype=self.classes_.dtype)
+        scores = self.decision_function(X)
+        xp = array_namespace(scores)
+        codes = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
+        return xp.take(to_device_of(scores, self.classes_), codes, axis=0)
+
+    @available_if(_calibrated)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probability of each class; needs `calibrate="loo"`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @available_if(_calibrated)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Give the logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of probabilities.
+        """
+        if is_dask(X):
+            self._calibrator()
+            return predict_lazily(self, X, "predict_log_proba", n_columns=len(self.classes_))
+        outputs = self._outputs(self._check_new_rows(X))
+        return self._calibrator().log_probabilities(outputs)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose label is predicted; of Dask collections only sums are brought here.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            True labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights ≥ 0.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        if is_dask(X):
+            return score_lazily(self, X, y, sample_weight, labels=True).accuracy
+        return super().score(X, y, sample_weight)
+
+    def _targets(self) -> Labels:
+        return Labels(self.class_weight)
+
+    def _calibrator(self) -> Calibrator:
+        if not hasattr(self, "calibrator_"):
+            raise NotFittedError(
+                "This γ is not calibrated, and calibrating it needs the rows: call fit with this gamma and "
+                "calibrate='loo', or set calibrate=None."
+            )
+        return self.calibrator_
+
+    def _all_classes(self, classes: Any) -> np.ndarray:
+        """The classes of `partial_fit`: given with the first block, and the same ever after."""
+        given = None if classes is None else distinct(np.asarray(list(classes)))
+        if self._is_trained:
+            if given is not None and not np.array_equal(given, self.classes_):
+                raise ValueError(f"classes={given.tolist()} differs from the first call's {self.classes_.tolist()}.")
+            return self.classes_
+        if given is None:
+            raise ValueError("partial_fit needs classes= with the first block: list all labels that will ever come.")
+        check_more_than_one("classes", given)
+        return given
+
+    def _store_outputs(self, training: Training, weights: Any, intercept: Any) -> None:
+        assert isinstance(training.learned.targets, Labels)
+        assert training.learned.targets.classes is not None
+        self.classes_, self.coef_, self.intercept_ = training.learned.targets.classes, weights, intercept
+        self.__dict__.pop("calibrator_", None)
+        if training.calibrator is not None:
+            self.calibrator_ = training.calibrator
