@@ -14,6 +14,7 @@ from ocrep._linalg.folds import plan_of
 from ocrep._training.hidden_size import cv_error_of
 from ocrep.analysis.evaluator import Evaluator, rules_to_compare
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.estimators.base import ClosedForm
 from ocrep.rules import NotApplicable, Rule, resolve
 
 MANY_LABELS = 20
@@ -171,9 +172,10 @@ def hidden_size_path(
     chosen = _checked_sizes(range(1, 301) if sizes is None else sizes)
     if rule.folds is not None and n_folds is not None and plan_of(n_folds) != rule.folds:
         raise ValueError(f"n_folds={n_folds}, but the rule {rule.name!r} asks for {rule.folds}: leave n_folds out.")
-    own_folds = {"gamma": rule} if rule.folds is not None else {"store_folds": 3 if n_folds is None else n_folds}
-    model = _estimator(y, task, chosen[-1], options, **own_folds)
-    check_nested(RandomLayer(weight_init=model.weight_init, weight_scale=model.weight_scale))
+    check_nested(RandomLayer(**{name: options[name] for name in ("weight_init", "weight_scale") if name in options}))
+    # A rule that cross-validates makes fit compute the folds of its own plan.
+    folds = {"gamma": rule} if rule.folds is not None else {"store_folds": 3 if n_folds is None else n_folds}
+    model = _estimator(y, task, chosen[-1], options, **folds)
     evaluator = Evaluator.of(model.fit(X, y, sample_weight=sample_weight), test=_checked_test(test))
     n_fixed = model.factor_.n_features - chosen[-1]
     table = [{"n_hidden": m, **_size_line(evaluator.leading(n_fixed + m), rule)} for m in chosen]
@@ -229,7 +231,7 @@ def _checked_test(test: Any) -> tuple[Any, Any] | None:
     return test[0], test[1]
 
 
-def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any], **own: Any) -> Any:
+def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any], **own: Any) -> ClosedForm:
     for taken in {"gamma", "store_folds", "calibrate"} & set(options):
         raise ValueError(f"{taken}= cannot be set here: this function compares rules with folds of its own.")
     if task == "auto":
@@ -240,13 +242,10 @@ def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any],
                 f"y holds more than {MANY_LABELS} different integers, which may be labels or counts: "
                 "say task='regression' or task='classification'."
             )
-    estimators = {
-        "regression": (PinvRegressor, TikhonovRegressor),
-        "classification": (PinvClassifier, TikhonovClassifier),
-    }
-    network, own_features = pick("task", task, estimators, also=", or 'auto'")
-    fixed = {"gamma": "none", **own, **options}
-    return own_features(**fixed) if n_hidden is None else network(n_hidden, **fixed)
+    tasks = {"regression": (PinvRegressor, TikhonovRegressor), "classification": (PinvClassifier, TikhonovClassifier)}
+    network, own_features = pick("task", task, tasks, also=", or 'auto'")
+    parameters = {"gamma": "none", **own, **options}
+    return own_features(**parameters) if n_hidden is None else network(n_hidden, **parameters)
 
 
 def _pandas() -> Any:

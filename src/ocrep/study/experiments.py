@@ -13,15 +13,7 @@ from ocrep import literature
 from ocrep.analysis.evaluator import Evaluator
 from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.rules import GRIDS
-from ocrep.study.protocol import (
-    ELM_SIZE,
-    PAPER_GRID,
-    PEAK_SHARES,
-    REFERENCE_SPLIT,
-    TEST_SHARE,
-    Protocol,
-    rules_for,
-)
+from ocrep.study.protocol import ELM_SIZE, PAPER_GRID, PEAK_SHARES, REFERENCE_SPLIT, TEST_SHARE, Protocol, rules_for
 
 Record = dict[str, Any]
 # The part of the grid that the paper's figures 3 and 4 show.

@@ -52,11 +52,7 @@ SEGMENT_1500 = (
 
 
 def report_text(
-    records: Iterable[Mapping[str, Any]],
-    protocol_name: str,
-    *,
-    missing: Mapping[str, str],
-    figures: Sequence[str] = (),
+    records: Iterable[Mapping[str, Any]], protocol_name: str, *, missing: Mapping[str, str], figures: Sequence[str] = ()
 ) -> str:
     """Return the report on records in any order.
 
@@ -135,17 +131,18 @@ def _missing(missing: Mapping[str, str]) -> list[str]:
     return ["## Missing data sets", "\n".join(f"- `{name}`: {missing[name]}" for name in sorted(missing))]
 
 
-def _summary(cells: list[CellResult], pairs: list[ComparisonResult]) -> list[str]:
-    inside = compare.share(found.inside for found in cells)
-    unflagged = compare.share(found.inside for found in cells if not found.note)
+def _summary(found: list[CellResult], pairs: list[ComparisonResult]) -> list[str]:
+    inside = compare.share(one.inside for one in found)
+    unflagged = compare.share(one.inside for one in found if not one.note)
     winner, winner_splits, welch, paired = _agreement(pairs)
     rows = []
     for experiment in [*EXPERIMENTS, None]:
-        own = [c for c in cells if experiment in (None, c.cell.experiment)]
-        rivals = [p for p in pairs if experiment in (None, p.rivalry.rival.experiment)]
-        run = Share(sum(c.ours is not None for c in own), len(own))
-        shares = [run, compare.share(c.inside for c in own), *_agreement(rivals)]
-        rows.append([experiment or "**all**", *map(str, shares)])
+        own = [one for one in found if experiment in (None, one.cell.experiment)]
+        rivals = [pair for pair in pairs if experiment in (None, pair.rivalry.rival.experiment)]
+        run = compare.share(one.ours is not None for one in own)
+        rows.append([experiment or "**all**", str(run), str(compare.share(one.inside for one in own))])
+        rows[-1] += map(str, _agreement(rivals))
+    columns = ["experiment", "cells run", "published inside", "same winner", "same over splits", "Welch", "paired"]
     return [
         "## Agreement with the paper",
         f"The published value lies in our range over splits in **{inside}** cells (without the cells of suspected "
@@ -154,9 +151,7 @@ def _summary(cells: list[CellResult], pairs: list[ComparisonResult]) -> list[str
         f"which the paper prints equal numbers are not counted. The verdict is the paper's in **{welch}** "
         f"comparisons by its own test (Welch, 99 %, over draws on one split) and in {paired} by the corrected "
         "paired test over splits (5 %), which takes into account that draws on one split share their data.",
-        table(
-            ["experiment", "cells run", "published inside", "same winner", "same over splits", "Welch", "paired"], rows
-        ),
+        table(columns, rows),
         "The OCReP cells of `relm` and `trop_elm` repeat those of `hidden_size`; each is counted where it is printed.",
     ]
 
@@ -229,29 +224,22 @@ def _beyond(results: Results) -> list[str]:
     pruned = sorted({data for _, data, _, method in results.values if method == "pruned_elm"})
     methods = ("ocrep", "cv", "ocrep_floor", "ocrep_cv", "unregularized")
     names = [NAMES[method] for method in methods]
+
+    def line(kind: str, data: str, size: int | None = None, methods: tuple[str, ...] = methods) -> list[str]:
+        return [_brief(results, kind, data, size, method) for method in methods]
+
+    rivals = [[d, *line("literature", d, None, ("pruned_elm",)), *line("path", d, None, ("ocrep",))] for d in pruned]
     return [
         "## Beyond the paper",
         "Mean ± std over draws on the reference split (range over splits). The default floor chooses γ as if σ_p were "
         "at least √ε·σ₁; `ocrep_cv` takes the best conditioned γ among those whose cross-validation error is within "
         "one standard error of the least.",
         "### Fixed sizes",
-        table(
-            ["data", "M", *names],
-            [[data, str(size), *(_brief(results, "fixed", data, size, m) for m in methods)] for data, size in fixed],
-        ),
+        table(["data", "M", *names], [[data, str(size), *line("fixed", data, size)] for data, size in fixed]),
         "### Sizes chosen by cross-validation (M is the median)",
-        table(
-            ["data", *names],
-            [[data, *(_brief(results, "path", data, None, m) for m in methods)] for data in paths],
-        ),
+        table(["data", *names], [[data, *line("path", data)] for data in paths]),
         "### Pruned ELM",
-        table(
-            ["data", "pruned ELM", "OCReP, size chosen"],
-            [
-                [d, _brief(results, "literature", d, None, "pruned_elm"), _brief(results, "path", d, None, "ocrep")]
-                for d in pruned
-            ],
-        ),
+        table(["data", "pruned ELM", "OCReP, size chosen"], rivals),
         *_peak(results),
     ]
 
