@@ -39,7 +39,6 @@ from ocrep import (
     save_model,
 )
 from ocrep._features.activations import ACTIVATIONS
-from ocrep._linalg.folds import FoldPlan
 from ocrep.literature import (
     ELMClassifier,
     ELMRegressor,
@@ -59,7 +58,7 @@ REGRESSORS = [
     PinvRegressor(20, random_state=0),
     PinvRegressor(20, random_state=np.random.RandomState(3), gamma=0.1, direct_link=True, fit_intercept=True),
     PinvRegressor("auto", max_hidden=15, random_state=0, weight_scale=0.5),
-    PinvRegressor(20, random_state=0, gamma="kfold", store_folds=FoldPlan(3)),
+    PinvRegressor(20, random_state=0, gamma="kfold", store_folds=3),
     PinvRegressor(20, random_state=0, input_scaling=(np.full(4, -2.0), np.full(4, 2.0)), weight_init="orthogonal"),
     *(PinvRegressor(20, random_state=0, activation=name) for name in ACTIVATIONS),
     TikhonovRegressor(),
@@ -157,7 +156,7 @@ def test_a_loaded_model_goes_on_learning(there_and_back):
         assert loaded.with_gamma(gamma).gamma_ == model.with_gamma(gamma).gamma_
     assert same_state(loaded.predict(X, return_std=True), model.predict(X, return_std=True))
     assert same_state(loaded.partial_fit(X[50:], Y[50:]), model.partial_fit(X[50:], Y[50:]))
-    assert loaded.factor_.n_rows == len(X)
+    assert loaded.factor_.counts.n_rows == len(X)
 
 
 def table():

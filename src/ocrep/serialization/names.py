@@ -14,6 +14,8 @@ from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._training.calibration import Calibrator
+from ocrep._training.learned import Learned
+from ocrep._training.targets import Labels, Numbers
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
 
@@ -38,7 +40,10 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.FoldFactors": FoldFactors,
     "ocrep.FoldPlan": FoldPlan,
     "ocrep.HiddenMap": HiddenMap,
+    "ocrep.Labels": Labels,
+    "ocrep.Learned": Learned,
     "ocrep.MixedMap": MixedMap,
+    "ocrep.Numbers": Numbers,
     **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},
 }
 
