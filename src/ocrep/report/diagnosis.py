@@ -109,37 +109,42 @@ def diagnose(
     model = _fitted(estimator, X, y)
     network = Evaluator.of(model, (X, y), test=both_or_none(X_test, y_test))
     outcomes = [network.apply(rule) for rule in _asked(estimator.gamma, rules)]
-    spectrum, folds = network.spectrum, network.folds
-    assert folds is not None
-    curves = _curves(network, np.append(0.0, gamma_grid(spectrum, [outcome.gamma for outcome in outcomes])))
+    curves = _curves(network, np.append(0.0, gamma_grid(network.spectrum, [outcome.gamma for outcome in outcomes])))
     best = int(np.nanargmin(curves["cv_error"])) if np.isfinite(curves["cv_error"]).any() else 0
     noise = network.cv_noise(curves["gammas"], float(curves["gammas"][best]))
     lines = [_line(outcome, curves, noise) for outcome in outcomes if outcome.gamma is not None]
-    floor, rank_tolerance = levels(spectrum)
+    floor, rank_tolerance = levels(network.spectrum)
     facts = _facts(network, curves, best, lines, floor)
     return Diagnosis(
         title=title,
-        estimator=repr(estimator),
-        task="classification" if network.labels else "regression",
-        error_name=network.error_name,
-        inputs=[str(name) for name in getattr(model, "feature_names_in_", range(1, model.n_features_in_ + 1))],
+        **_about(estimator, model, network),
         n_train=len(y),
         n_test=0 if y_test is None else len(y_test),
-        n_folds=folds.plan.n_folds,
         n_columns=facts.n_columns,
-        n_hidden=getattr(model, "n_hidden_", None),
-        rank=spectrum.rank,
+        rank=facts.rank,
         floor=floor,
         tolerance=rank_tolerance,
         condition_number=facts.condition_number,
-        chosen_rule=rule_name(estimator.gamma),
-        chosen_gamma=model.gamma_,
-        singular_values=np.asarray(model.singular_values_).tolist(),
         **{name: values.tolist() for name, values in curves.items()},
         rules=sorted(lines, key=lambda line: line.cv_error if math.isfinite(line.cv_error) else math.inf),
         not_applicable=[Skipped(outcome.rule, outcome.reason) for outcome in outcomes if outcome.gamma is None],
         verdict=judge(facts),
     )
+
+
+def _about(estimator: ClosedForm, model: ClosedForm, network: Evaluator) -> dict[str, Any]:
+    """The estimator as given and what its copy learned, by the names of `Diagnosis`."""
+    return {
+        "estimator": repr(estimator),
+        "task": "classification" if network.labels else "regression",
+        "error_name": network.error_name,
+        "inputs": [str(name) for name in getattr(model, "feature_names_in_", range(1, model.n_features_in_ + 1))],
+        "n_folds": network.folds.plan.n_folds if network.folds else 0,
+        "n_hidden": getattr(model, "n_hidden_", None),
+        "chosen_rule": rule_name(estimator.gamma),
+        "chosen_gamma": model.gamma_,
+        "singular_values": np.asarray(model.singular_values_).tolist(),
+    }
 
 
 def _curves(network: Evaluator, gammas: np.ndarray) -> dict[str, np.ndarray]:
@@ -158,8 +163,7 @@ def _line(outcome: RuleOutcome, curves: dict[str, np.ndarray], noise: np.ndarray
     assert outcome.gamma is not None
     at = int(np.argmin(np.abs(curves["gammas"] - outcome.gamma)))
     values = {name: float(values[at]) for name, values in curves.items() if name != "gammas"}
-    choice = {"rule": outcome.rule, "gamma": outcome.gamma, "edge": outcome.edge, "floored": outcome.floored}
-    return RuleLine(index=at, cv_noise=float(noise[at]), **choice, **values)  # type: ignore[arg-type]
+    return RuleLine(outcome.rule, outcome.gamma, at, outcome.edge, outcome.floored, float(noise[at]), **values)
 
 
 def _fitted(estimator: ClosedForm, X: Any, y: Any) -> ClosedForm:

@@ -27,14 +27,14 @@ class RuleLine:
     rule: str
     gamma: float
     index: int
+    edge: str | None
+    floored: bool
+    cv_noise: float
     train_error: float
     cv_error: float
-    cv_noise: float
     dof: float
     norm: float
     condition: float
-    edge: str | None
-    floored: bool
     test_error: float | None = None
 
 
