@@ -25,11 +25,11 @@ shapes = pytest.mark.parametrize(
 def test_factor_reproduces_the_cross_products(n_rows, n_features, n_targets, intercept):
     H, T = random_problem(n_rows, n_features, n_targets)
     factor = Factor.of(H, T, intercept=intercept)
-    rows = np.hstack([np.ones((n_rows, int(intercept))), np.hstack([H, T]) - factor.shift])
+    rows = np.hstack([np.ones((n_rows, int(intercept))), np.hstack([H, T]) - factor.counts.shift])
     np.testing.assert_allclose(factor.R.T @ factor.R, rows.T @ rows, atol=1e-12 * n_rows)
     assert factor.R.shape[0] <= n_rows
     assert np.array_equal(factor.R, np.triu(factor.R))
-    assert (factor.n_features, factor.n_targets, factor.n_rows) == (n_features, n_targets, n_rows)
+    assert (factor.n_features, factor.counts.n_targets, factor.counts.n_rows) == (n_features, n_targets, n_rows)
 
 
 @shapes
@@ -95,8 +95,8 @@ def test_fold_and_absorb_equal_of():
         for other in (folded, resumed):
             np.testing.assert_allclose(other.spectrum().weights(0.5), whole.spectrum().weights(0.5), rtol=1e-11)
             np.testing.assert_allclose(other.spectrum().intercept(0.5), whole.spectrum().intercept(0.5), rtol=1e-10)
-            assert other.n_rows == whole.n_rows
-            assert other.weight_sum == pytest.approx(whole.weight_sum)
+            assert other.counts.n_rows == whole.counts.n_rows
+            assert other.counts.weight_sum == pytest.approx(whole.counts.weight_sum)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -105,7 +105,7 @@ def test_whole_weights_equal_repeated_rows(intercept):
     w = np.random.default_rng(0).integers(0, 4, 25)
     weighted = Factor.of(H, T, sample_weight=w, intercept=intercept)
     repeated = Factor.of(np.repeat(H, w, axis=0), np.repeat(T, w, axis=0), intercept=intercept)
-    assert weighted.n == repeated.n == w.sum()
+    assert weighted.counts.n == repeated.counts.n == w.sum()
     for gamma in (0.0, 0.7):
         a, b = weighted.spectrum(), repeated.spectrum()
         np.testing.assert_allclose(a.sigma, b.sigma, rtol=1e-12)
@@ -119,7 +119,7 @@ def test_other_weights_count_rows_and_do_not_depend_on_their_unit():
     w = np.random.default_rng(0).uniform(0.1, 2, 25)
     w[:5] = 0.0
     one, thousand = (Factor.of(H, T, sample_weight=c * w) for c in (1.0, 1000.0))
-    assert one.n == thousand.n == one.n_rows == 20
+    assert one.counts.n == thousand.counts.n == one.counts.n_rows == 20
     gcv = rules.GCV()
     a, b = gcv.choose(one.spectrum()).gamma, gcv.choose(thousand.spectrum()).gamma
     np.testing.assert_allclose(b, 1000 * a, rtol=1e-5)
@@ -172,7 +172,7 @@ def test_empty_blocks_change_nothing():
     filled = Factor.of(H, T, intercept=True)
     for factor in (empty.merge(filled), filled.merge(empty), filled.absorb(H[:0], T[:0])):
         np.testing.assert_allclose(factor.spectrum().weights(0.1), filled.spectrum().weights(0.1), rtol=1e-12)
-        assert factor.n == 10
+        assert factor.counts.n == 10
 
 
 def test_an_empty_beginning_does_not_fix_the_shift():
@@ -204,8 +204,8 @@ def test_one_block_of_fractions_makes_all_weights_precisions():
     whole, fractions = np.full(10, 2.0), np.full(10, 0.5)
     for first, second in ((whole, fractions), (fractions, whole)):
         factor = Factor.fold([(H[:10], T[:10], first), (H[10:], T[10:], second)])
-        assert factor.n == 20
-    assert Factor.of(H, T, sample_weight=np.full(20, 2.0**60)).n == 20
+        assert factor.counts.n == 20
+    assert Factor.of(H, T, sample_weight=np.full(20, 2.0**60)).counts.n == 20
 
 
 def test_lists_and_single_precision_are_taken_as_float64():

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
-from ocrep._linalg.gram import PROVED_CONDITION, REFINED_CONDITION, RESIDUAL_LEFT, Gram
-from ocrep._linalg.solve import ALIKE_CONDITION, factor_rows
+from ocrep._linalg.blocks import RowBlocks
+from ocrep._linalg.gram import PROVED_CONDITION, RESIDUAL_SHARE, GramSums, shifted_root
+from ocrep._linalg.preconditioned import ALIKE_CONDITION, REFINED_CONDITION, PreconditionedSums, refined
+from ocrep._linalg.solve import solve
 from ocrep._linalg.triangular_root import root
 
 N, M, BLOCK = 3000, 24, 500
@@ -20,10 +22,10 @@ class Blocks:
     """Rows to be read again, which counts how often they were."""
 
     def __init__(self, H, T, weight=None, size=BLOCK):
-        self.arrays, self.size, self.passes = (H, T, weight), size, 0
+        self.arrays, self.size, self.n_reads = (H, T, weight), size, 0
 
     def __call__(self):
-        self.passes += 1
+        self.n_reads += 1
         for start in range(0, self.arrays[0].shape[0], self.size):
             yield tuple(a if a is None else a[start : start + self.size] for a in self.arrays)
 
@@ -44,29 +46,51 @@ def harmless_signal():
     return np.eye(M)[:, :1]
 
 
-def route_taken(H, T, **options):
+def solved(blocks, *, intercept=False, solver="auto"):
+    """The factor and the spectrum, which a route by reflections leaves to whoever needs it."""
+    factor, spectrum = solve(RowBlocks(blocks), intercept=intercept, solver=solver)
+    return factor, spectrum or factor.spectrum()
+
+
+def refined_by_gram(blocks, *, intercept=False):
+    """The second pass after a Gram matrix that proves too little: A·R₁⁻¹ with R₁ of that matrix."""
+    first, *others = blocks()
+    gram = GramSums.of(first, intercept=intercept)
+    for block in others:
+        gram = gram.add(block)
+    R1 = shifted_root(gram.matrix, gram.counts.n_targets)
+    if R1 is None:
+        return None
+    sums = PreconditionedSums.about(R1, gram.counts)
+    for block in blocks():
+        sums = sums.add(block)
+    return refined(sums)
+
+
+def n_reads(H, T, **options):
+    """How often the rows are read: this shows which route was taken."""
     blocks = Blocks(H, T)
-    factor_rows(blocks, intercept=False, **options)
-    return blocks.passes
+    solved(blocks, **options)
+    return blocks.n_reads
 
 
-@pytest.mark.parametrize("route", ["auto", "qr"])
+@pytest.mark.parametrize("solver", ["auto", "qr"])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kappa", [1e1, 1e3, 2e4, 1e6, 1e8])
-def test_gamma_is_that_of_a_full_svd_on_every_route(kappa, intercept, route):
+def test_gamma_is_that_of_a_full_svd_on_every_route(kappa, intercept, solver):
     H, T = problem(kappa)
-    _, spectrum = factor_rows(Blocks(H, T), intercept=intercept, route=route)
+    _, spectrum = solved(Blocks(H, T), intercept=intercept, solver=solver)
     sigma = np.linalg.svd(H - H.mean(0) if intercept else H, compute_uv=False)
     np.testing.assert_allclose(spectrum.sigma[0] * spectrum.sigma[-1], sigma[0] * sigma[-1], rtol=1e-6)
     np.testing.assert_allclose(spectrum.sigma, sigma, rtol=1e-6)
 
 
-@pytest.mark.parametrize("route", ["auto", "qr"])
+@pytest.mark.parametrize("solver", ["auto", "qr"])
 @pytest.mark.parametrize("noise", [1.0, 1e-2, 1e-5, 1e-8])
 @pytest.mark.parametrize("kappa", [1e2, 2e4, 1e6, 1e8])
-def test_the_residual_norm_is_right_to_1e10_of_the_targets(kappa, noise, route):
+def test_the_residual_norm_is_right_to_1e10_of_the_targets(kappa, noise, solver):
     H, T = problem(kappa, left=noise**2 / (1 + noise**2))
-    _, spectrum = factor_rows(Blocks(H, T), intercept=False, route=route)
+    _, spectrum = solved(Blocks(H, T), solver=solver)
     expected = noise / np.sqrt(1 + noise**2)
     # The rows themselves are rounded, which moves the residual by ε·κ of the part that H explains.
     assert np.sqrt(spectrum.residual[0]) == pytest.approx(expected, abs=max(1e-10, 4e-16 * kappa))
@@ -78,7 +102,7 @@ def test_the_factor_carries_the_spectrum_that_was_proved(kappa, intercept):
     H, T = problem(kappa, n_targets=3)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, N)
     shifted = H + np.linspace(0, 1, M) * np.abs(H).max()
-    factor, spectrum = factor_rows(Blocks(shifted, T, weight), intercept=intercept)
+    factor, spectrum = solved(Blocks(shifted, T, weight), intercept=intercept)
     again = factor.spectrum()
     by_reflections = Factor.of(shifted, T, sample_weight=weight, intercept=intercept)
     exact = by_reflections.spectrum()
@@ -91,33 +115,33 @@ def test_the_factor_carries_the_spectrum_that_was_proved(kappa, intercept):
             np.testing.assert_allclose(other.weights(gamma), spectrum.weights(gamma), rtol=1e-7, atol=1e-9)
             np.testing.assert_allclose(other.intercept(gamma), spectrum.intercept(gamma), rtol=1e-7, atol=1e-9)
     for name in ("n", "n_rows", "weight_sum", "whole_weights", "n_targets"):
-        assert getattr(factor, name) == pytest.approx(getattr(by_reflections, name))
+        assert getattr(factor.counts, name) == pytest.approx(getattr(by_reflections.counts, name))
     twice = factor.merge(factor).spectrum()
     np.testing.assert_allclose(twice.sigma, np.sqrt(2) * exact.sigma, rtol=tolerance)
 
 
-@pytest.mark.parametrize(("times", "passes"), [(0.8, 1), (1.2, 2)])
-def test_the_gram_matrix_is_taken_up_to_its_condition_and_not_beyond(times, passes):
+@pytest.mark.parametrize(("times", "reads"), [(0.8, 1), (1.2, 2)])
+def test_the_gram_matrix_is_taken_up_to_its_condition_and_not_beyond(times, reads):
     H, T = problem(times * PROVED_CONDITION, signal=harmless_signal())
-    assert route_taken(H, T) == passes
+    assert n_reads(H, T) == reads
 
 
-@pytest.mark.parametrize(("times", "passes"), [(1.2, 1), (0.8, 2)])
-def test_the_gram_matrix_is_taken_down_to_its_residual_and_not_below(times, passes):
-    H, T = problem(10.0, left=times * RESIDUAL_LEFT, signal=harmless_signal())
-    assert route_taken(H, T) == passes
+@pytest.mark.parametrize(("times", "reads"), [(1.2, 1), (0.8, 2)])
+def test_the_gram_matrix_is_taken_down_to_its_residual_and_not_below(times, reads):
+    H, T = problem(10.0, left=times * RESIDUAL_SHARE, signal=harmless_signal())
+    assert n_reads(H, T) == reads
 
 
-def test_large_weights_make_the_residual_doubtful():
+def test_large_weights_make_the_residual_uncertain():
     smallest = np.eye(M)[:, -1:]
-    assert route_taken(*problem(3e4, signal=harmless_signal())) == 1
-    assert route_taken(*problem(3e4, signal=smallest)) == 2
+    assert n_reads(*problem(3e4, signal=harmless_signal())) == 1
+    assert n_reads(*problem(3e4, signal=smallest)) == 2
 
 
-@pytest.mark.parametrize(("times", "passes"), [(0.3, 1), (3.0, 2)])
-def test_the_first_block_leads_up_to_its_condition_and_not_beyond(times, passes):
+@pytest.mark.parametrize(("times", "reads"), [(0.3, 1), (3.0, 2)])
+def test_the_first_block_preconditions_up_to_its_condition_and_not_beyond(times, reads):
     H, T = problem(times * REFINED_CONDITION)
-    assert route_taken(H, T) == passes
+    assert n_reads(H, T) == reads
 
 
 @pytest.mark.parametrize("kappa", [1e6, 1e8, 1e10, 1e11])
@@ -125,42 +149,42 @@ def test_the_first_block_leads_up_to_its_condition_and_not_beyond(times, passes)
 def test_refined_singular_values_are_as_good_as_float64_can_hold(kappa, intercept):
     H, T = problem(kappa)
     blocks = Blocks(H, T)
-    led, refined = factor_rows(blocks, intercept=intercept), Gram.of(blocks(), intercept=intercept).refined(blocks())
+    by_first_block, by_gram = solved(blocks, intercept=intercept), refined_by_gram(blocks, intercept=intercept)
     exact = np.linalg.svd(H - H.mean(axis=0) if intercept else H, compute_uv=False)
-    for _, spectrum in (led, refined):
+    for _, spectrum in (by_first_block, by_gram):
         np.testing.assert_allclose(spectrum.sigma[-1], exact[-1], rtol=200 * 2.2e-16 * kappa)
 
 
-@pytest.mark.parametrize(("times", "refined"), [(0.3, True), (3.0, False)])
-def test_refinement_stops_at_its_condition(times, refined):
+@pytest.mark.parametrize(("times", "enough"), [(0.3, True), (3.0, False)])
+def test_refinement_stops_at_its_condition(times, enough):
     blocks = Blocks(*problem(times * REFINED_CONDITION))
-    assert (Gram.of(blocks(), intercept=False).refined(blocks()) is not None) == refined
+    assert (refined_by_gram(blocks) is not None) == enough
 
 
-@pytest.mark.parametrize(("unlike", "passes"), [(ALIKE_CONDITION / 10, 1), (10 * ALIKE_CONDITION, 2)])
-def test_a_first_block_that_is_not_like_the_others_does_not_lead(unlike, passes):
+@pytest.mark.parametrize(("unlike", "reads"), [(ALIKE_CONDITION / 10, 1), (10 * ALIKE_CONDITION, 2)])
+def test_a_first_block_unlike_the_others_does_not_precondition(unlike, reads):
     """One direction is `unlike` times as strong in the later blocks as the first block says."""
     H, T = problem(1e8)
     U, sigma, Vt = np.linalg.svd(H, full_matrices=False)
     later = np.where(np.arange(N) < BLOCK, 1.0, unlike)
     H = H + (later - 1.0)[:, None] * np.outer(U[:, -1] * sigma[-1], Vt[-1])
     blocks = Blocks(H, T)
-    _, spectrum = factor_rows(blocks, intercept=False)
-    assert blocks.passes == passes
+    _, spectrum = solved(blocks)
+    assert blocks.n_reads == reads
     np.testing.assert_allclose(spectrum.sigma, np.linalg.svd(H, compute_uv=False), rtol=1e-6)
 
 
 def test_a_target_that_the_first_block_fits_exactly_still_has_its_residual():
     H, T = problem(1e8)
     T[:BLOCK] = 0.0
-    _, spectrum = factor_rows(Blocks(H, T), intercept=False)
+    _, spectrum = solved(Blocks(H, T))
     residual = T - H @ np.linalg.lstsq(H, T, rcond=None)[0]
     np.testing.assert_allclose(spectrum.residual, (residual**2).sum(axis=0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("told", "passes"), [(1.0, 1), (-1.0, 2)])
-def test_a_first_block_whose_targets_are_unlike_the_others_does_not_lead(told, passes, intercept):
+@pytest.mark.parametrize(("told", "reads"), [(1.0, 1), (-1.0, 2)])
+def test_a_first_block_with_targets_unlike_the_others_does_not_precondition(told, reads, intercept):
     """Rows that hardly count say how the targets depend on the features, rightly or wrongly."""
     H, _ = problem(1e8)
     rng = np.random.default_rng(1)
@@ -169,9 +193,9 @@ def test_a_first_block_whose_targets_are_unlike_the_others_does_not_lead(told, p
     T[:BLOCK] *= told
     weight = np.where(np.arange(N) < BLOCK, 1e-20, 1.0)
     blocks = Blocks(H, T, weight)
-    _, spectrum = factor_rows(blocks, intercept=intercept)
-    _, by_reflections = factor_rows(blocks, intercept=intercept, route="qr")
-    assert blocks.passes == passes + 1
+    _, spectrum = solved(blocks, intercept=intercept)
+    _, by_reflections = solved(blocks, intercept=intercept, solver="qr")
+    assert blocks.n_reads == reads + 1
     difference = np.abs(np.sqrt(spectrum.residual) - np.sqrt(by_reflections.residual))
     assert (difference <= 1e-10 * np.linalg.norm(T)).all()
 
@@ -186,26 +210,26 @@ def test_a_target_that_needs_the_weakest_direction_has_its_residual_to_the_error
     with mpmath.workdps(60):
         A, t = mpmath.matrix(H.tolist()), mpmath.matrix(T.tolist())
         exact = float(mpmath.norm(t - A * mpmath.lu_solve(A.T * A, A.T * t)))
-    for found in (factor_rows(blocks, intercept=False), Gram.of(blocks(), intercept=False).refined(blocks())):
+    for found in (solved(blocks), refined_by_gram(blocks)):
         if found is not None:
             assert abs(found[1].residual[0] ** 0.5 - exact) <= 1e-10 + 2.2e-16 * kappa
 
 
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("kappa", [1e6, 1e8])
-def test_a_target_that_fits_keeps_its_residual_beside_one_that_does_not(kappa, order):
+def test_a_target_that_fits_keeps_its_residual_next_to_one_that_does_not(kappa, order):
     H, noise = problem(kappa, signal=np.eye(M)[:, :3], n_targets=3)
     signal = H @ np.random.default_rng(1).standard_normal((M, 3))
     T = np.hstack([noise, signal + 1e-9 * np.linalg.norm(signal) * noise[:, ::-1], 0.0 * noise, noise])[:, ::order]
     blocks = Blocks(H, T)
-    _, exact = factor_rows(blocks, intercept=False, route="qr")
-    for _, spectrum in (factor_rows(blocks, intercept=False), Gram.of(blocks(), intercept=False).refined(blocks())):
+    _, exact = solved(blocks, solver="qr")
+    for _, spectrum in (solved(blocks), refined_by_gram(blocks)):
         difference = np.abs(np.sqrt(spectrum.residual) - np.sqrt(exact.residual))
         assert (difference <= 1e-12 * np.linalg.norm(T, axis=0)).all()
 
 
 def test_the_root_of_targets_takes_the_certain_ones_first_and_leaves_rounding_out():
-    """A target whose rest is ten times its rounding, given first, must not distort the one beside it."""
+    """A target whose rest is ten times its rounding, given first, must not distort the next one."""
     noisy = 2.2e-15
     G = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + noisy, 1.1 * noisy**0.5], [0.0, 1.1 * noisy**0.5, 1.0]])
     R = root(G, 2)
@@ -217,8 +241,8 @@ def test_the_root_of_targets_takes_the_certain_ones_first_and_leaves_rounding_ou
 def test_a_single_block_is_factored_by_reflections_at_once():
     H, T = problem(10.0)
     blocks = Blocks(H, T, size=N)
-    factor, _ = factor_rows(blocks, intercept=False)
-    assert blocks.passes == 1
+    factor, _ = solved(blocks)
+    assert blocks.n_reads == 1
     np.testing.assert_array_equal(factor.R, Factor.of(H, T).R)
 
 
@@ -227,7 +251,7 @@ def test_dependent_and_empty_features_end_at_reflections_with_their_rank(change)
     H, T = problem(10.0)
     H = change(H)
     blocks = Blocks(H, T)
-    _, spectrum = factor_rows(blocks, intercept=False)
+    _, spectrum = solved(blocks)
     assert spectrum.rank == M - 1
     np.testing.assert_allclose(spectrum.weights(0.0), np.linalg.pinv(H) @ T, atol=1e-12)
 
@@ -236,7 +260,7 @@ def test_dependent_and_empty_features_end_at_reflections_with_their_rank(change)
 def test_targets_may_depend_on_each_other_or_be_zero(kappa):
     H, T = problem(kappa, n_targets=2)
     T = np.column_stack([T, T.sum(axis=1), 0 * T[:, 0]])
-    factor, spectrum = factor_rows(Blocks(H, T), intercept=True)
+    factor, spectrum = solved(Blocks(H, T), intercept=True)
     exact = Factor.of(H, T, intercept=True)
     np.testing.assert_allclose(spectrum.residual, exact.spectrum().residual, rtol=1e-9, atol=1e-15)
     W, b = spectrum.weights(1e-3), spectrum.intercept(1e-3)
@@ -251,8 +275,8 @@ def test_targets_may_depend_on_each_other_or_be_zero(kappa):
 )
 def test_units_of_features_and_targets_do_not_matter(features, targets, kappa, intercept):
     H, T = problem(kappa)
-    one = factor_rows(Blocks(H, T), intercept=intercept)[1]
-    other = factor_rows(Blocks(H * 10.0**features, T * 10.0**targets), intercept=intercept)[1]
+    one = solved(Blocks(H, T), intercept=intercept)[1]
+    other = solved(Blocks(H * 10.0**features, T * 10.0**targets), intercept=intercept)[1]
     np.testing.assert_allclose(other.sigma, one.sigma * 10.0**features, rtol=1e-7)
     np.testing.assert_allclose(other.residual, one.residual * 10.0 ** (2 * targets), rtol=1e-8)
 
@@ -260,10 +284,10 @@ def test_units_of_features_and_targets_do_not_matter(features, targets, kappa, i
 def test_numbers_whose_squares_leave_float64_take_the_reflections():
     H, T = problem(10.0)
     tiny = Blocks(H * 1e-160, T)
-    _, spectrum = factor_rows(tiny, intercept=False)
+    _, spectrum = solved(tiny)
     np.testing.assert_allclose(spectrum.sigma, 1e-160 * np.linalg.svd(H, compute_uv=False), rtol=1e-12)
     with pytest.raises(ValueError, match="overflow"):
-        factor_rows(Blocks(H * 1e160, T), intercept=False)
+        solved(Blocks(H * 1e160, T))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -272,25 +296,23 @@ def test_rows_that_are_not_finite_are_named(bad, intercept):
     H, T = problem(10.0)
     H[N // 2, 3] = bad
     with pytest.raises(ValueError, match="NaN or infinity"):
-        factor_rows(Blocks(H, T), intercept=intercept)
+        solved(Blocks(H, T), intercept=intercept)
 
 
-def test_no_rows_and_unequal_blocks_are_refused():
-    for route in ("auto", "gram", "qr"):
+def test_no_rows_and_unequal_blocks_raise():
+    for solver in ("auto", "gram", "qr"):
         with pytest.raises(ValueError, match="no row blocks"):
-            factor_rows(lambda: iter(()), intercept=False, route=route)
-    with pytest.raises(ValueError, match="no row blocks"):
-        Gram.of(iter(()), intercept=False)
+            solved(lambda: iter(()), solver=solver)
     H, T = problem(10.0)
     with pytest.raises(ValueError, match="same columns"):
-        factor_rows(lambda: iter([(H, T), (H[:, 1:], T)]), intercept=False)
+        solved(lambda: iter([(H, T), (H[:, 1:], T)]))
 
 
 def test_rows_of_no_weight_change_nothing():
     H, T = problem(1e2)
     weight = np.where(np.arange(N) < 2 * BLOCK, 0.0, 1.0)
-    _, spectrum = factor_rows(Blocks(H, T, weight), intercept=True)
-    _, exact = factor_rows(Blocks(H[2 * BLOCK :], T[2 * BLOCK :]), intercept=True)
+    _, spectrum = solved(Blocks(H, T, weight), intercept=True)
+    _, exact = solved(Blocks(H[2 * BLOCK :], T[2 * BLOCK :]), intercept=True)
     np.testing.assert_allclose(spectrum.sigma, exact.sigma, rtol=1e-10)
     np.testing.assert_allclose(spectrum.residual, exact.residual, rtol=1e-10)
 
@@ -300,20 +322,20 @@ def test_a_mean_far_from_the_first_rows_is_allowed_for():
     H, T = problem(2e4, signal=harmless_signal())
     drifting = H + np.where(np.arange(N) < BLOCK, 0.0, 1e6)[:, None] * np.abs(H).max()
     blocks = Blocks(drifting, T)
-    _, spectrum = factor_rows(blocks, intercept=True)
-    assert blocks.passes > 1
+    _, spectrum = solved(blocks, intercept=True)
+    assert blocks.n_reads > 1
     sigma = np.linalg.svd(drifting - drifting.mean(axis=0), compute_uv=False)
     np.testing.assert_allclose(spectrum.sigma[-1], sigma[-1], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("kappa", "passes"), [(200, 1), (350, 2)])
-def test_what_the_mean_adds_to_the_sums_counts_as_rounding(kappa, passes):
+@pytest.mark.parametrize(("kappa", "reads"), [(200, 1), (350, 2)])
+def test_what_the_mean_adds_to_the_sums_counts_as_rounding(kappa, reads):
     """κ about the mean is 2·10⁴ and 3·10⁴, both below the limit; the sums about the first block's mean are larger."""
     H, T = problem(kappa, signal=harmless_signal())
     blocks = Blocks(H + np.where(np.arange(N) < BLOCK, 0.0, 1.0)[:, None], T)
-    _, spectrum = factor_rows(blocks, intercept=True)
+    _, spectrum = solved(blocks, intercept=True)
     assert float(spectrum.condition()) < PROVED_CONDITION
-    assert blocks.passes == passes
+    assert blocks.n_reads == reads
 
 
 def rows(n=30_000, seed=0):
@@ -324,7 +346,7 @@ def rows(n=30_000, seed=0):
 
 def test_estimators_give_the_same_network_on_all_routes():
     X, y = rows()
-    models = [PinvRegressor(60, solver=route, random_state=0).fit(X, y) for route in ("auto", "gram", "qr")]
+    models = [PinvRegressor(60, solver=solver, random_state=0).fit(X, y) for solver in ("auto", "gram", "qr")]
     assert models[0].condition_number_ < PROVED_CONDITION
     for one, other in itertools.pairwise(models):
         assert one.gamma_ == pytest.approx(other.gamma_, rel=1e-8)
@@ -333,13 +355,13 @@ def test_estimators_give_the_same_network_on_all_routes():
         assert gcv[0] == pytest.approx(gcv[1], rel=1e-5)
     labels = np.digitize(y, [-0.5, 0.5])
     scores = [
-        PinvClassifier(60, solver=route, fit_intercept=True, random_state=0).fit(X, labels).decision_function(X[:100])
-        for route in ("gram", "qr")
+        PinvClassifier(60, solver=solver, fit_intercept=True, random_state=0).fit(X, labels).decision_function(X[:100])
+        for solver in ("gram", "qr")
     ]
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-7, atol=1e-9)
 
 
-def test_gram_alone_refuses_what_it_cannot_prove():
+def test_gram_alone_raises_where_it_cannot_prove_its_result():
     X, y = rows()
     twins = np.column_stack([X, X[:, 0] + 1e-8 * y])
     with pytest.raises(ValueError, match=r"solver='gram' cannot promise.*solver='auto'"):

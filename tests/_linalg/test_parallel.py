@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_info
 import ocrep._linalg.parallel
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer
 from ocrep._linalg.blocks import BLOCK_ENTRIES
-from ocrep._linalg.gram import LANE_ENTRIES, WIDEST_LANE, lanes_for
-from ocrep._linalg.parallel import CHUNK_ENTRIES, in_lanes, on_chunks, thread_count
+from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, worker_count
+from ocrep._linalg.solve import WIDEST_SHARED, WORKER_ENTRIES, workers_for
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_several_threads_share_the_work_and_blas_is_left_as_it_was(threads):
     def work(chunk):
         names.add(threading.current_thread().name)
         during.append(blas_threads())
-        # A caller beside us begins and ends while we are at work.
+        # Another caller begins and ends while this one is at work.
         on_chunks(lambda height: lambda part: None, 100, CHUNK_ENTRIES)
 
     on_chunks(lambda height: work, 9 * 16, CHUNK_ENTRIES)
@@ -66,12 +66,12 @@ def test_an_error_in_a_thread_is_raised(threads):
 
 def test_the_number_of_threads_follows_the_environment(monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    assert thread_count() == 3
+    assert worker_count() == 3
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    assert thread_count() == 5
+    assert worker_count() == 5
     monkeypatch.setenv("OMP_NUM_THREADS", "many")
-    assert thread_count() >= 1
+    assert worker_count() >= 1
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "relu", "hardlimit", "gaussian", "identity"])
@@ -114,33 +114,36 @@ def test_single_precision_predicts_nearly_the_same():
     assert (classifier.as_float32().predict(X) == classifier.predict(X)).mean() > 0.999
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3, 7])
-def test_lanes_take_items_in_turn(lanes):
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+def test_workers_take_items_in_turn(workers):
     def step(state, item):
         return [*(state or []), item]
 
-    assert in_lanes(step, iter(range(5)), lanes) == [list(range(lane, 5, lanes)) for lane in range(min(lanes, 5))]
-    assert in_lanes(step, iter(()), lanes) == []
+    expected = [list(range(worker, 5, workers)) for worker in range(min(workers, 5))]
+    assert accumulate(step, iter(range(5)), workers) == expected
+    assert accumulate(step, iter(()), workers) == []
+    begun = accumulate(step, iter(range(5)), workers, [-1])
+    assert begun == [[-1, *expected[0]], *expected[1:]]
 
 
-def test_an_error_in_a_lane_is_raised():
+def test_an_error_in_a_worker_is_raised():
     def step(state, item):
         raise FloatingPointError(str(item))
 
     with pytest.raises(FloatingPointError, match="0"):
-        in_lanes(step, iter(range(5)), 2)
+        accumulate(step, iter(range(5)), 2)
 
 
-@pytest.mark.parametrize("weights", ["uniform", "orthogonal"])
-@pytest.mark.parametrize("factor", ["auto", "qr"])
-def test_fits_agree_on_any_number_of_threads_and_are_had_again_to_the_last_bit(threads, factor, weights):
+@pytest.mark.parametrize("weight_init", ["uniform", "orthogonal"])
+@pytest.mark.parametrize("solver", ["auto", "qr"])
+def test_fits_agree_on_any_number_of_threads_and_repeat_to_the_last_bit(threads, solver, weight_init):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(60_000, 3))
     y = np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(60_000)
     found = []
     for number in (1, 3, 3):
         threads(number)
-        model = PinvRegressor(60, weight_init=weights, solver=factor, fit_intercept=True, random_state=0).fit(X, y)
+        model = PinvRegressor(60, weight_init=weight_init, solver=solver, fit_intercept=True, random_state=0).fit(X, y)
         found.append((model.gamma_, model.coef_))
     assert found[1][0] == found[2][0]
     np.testing.assert_array_equal(found[1][1], found[2][1])
@@ -148,23 +151,23 @@ def test_fits_agree_on_any_number_of_threads_and_are_had_again_to_the_last_bit(t
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-6, atol=1e-6 * np.abs(found[0][1]).max())
 
 
-def test_lanes_and_what_they_hold_are_bounded_however_many_threads_there_are(threads):
-    block = np.zeros((6800, 300)), np.zeros((6800, 1))
-    for number, lanes in ((1, 1), (2, 2), (64, LANE_ENTRIES // (5 * BLOCK_ENTRIES))):
+def test_workers_and_their_memory_are_bounded_however_many_threads_there_are(threads):
+    for number, workers in ((1, 1), (2, 2), (64, WORKER_ENTRIES // (5 * BLOCK_ENTRIES))):
         threads(number)
-        assert lanes_for([block])[1] == lanes
-    assert lanes_for([(np.zeros((8, WIDEST_LANE + 1)), np.zeros((8, 1)))])[1] == 1
+        assert workers_for(np.zeros((6800, 300))) == workers
+    assert workers_for(np.zeros((8, WIDEST_SHARED))) > 1
+    assert workers_for(np.zeros((8, WIDEST_SHARED + 1))) == 1
 
 
-def test_lanes_share_the_threads_of_blas(threads):
+def test_workers_share_the_threads_of_blas(threads):
     def step(state, item):
         return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
     threads(2)
-    assert in_lanes(step, iter(range(2)), 2) == [{1}, {1}]
-    assert in_lanes(step, iter(range(4)), 4) == [{1}] * 4
+    assert accumulate(step, iter(range(2)), 2) == [{1}, {1}]
+    assert accumulate(step, iter(range(4)), 4) == [{1}] * 4
     threads(4)
-    assert max(max(found) for found in in_lanes(step, iter(range(2)), 2)) in (1, 2)  # BLAS may have but one
+    assert max(max(found) for found in accumulate(step, iter(range(2)), 2)) in (1, 2)  # BLAS may have but one
 
 
 def test_blas_is_limited_once_for_all_callers_and_let_free_by_the_last(monkeypatch):
