@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from ocrep import RandomLayer
-from ocrep._features.hidden_map import ACTIVATIONS
+from ocrep._features.activations import ACTIVATIONS
 from ocrep._features.random_layer import WEIGHTS
 
 RNG = np.random.default_rng(0)

@@ -20,7 +20,7 @@ class CrashError(Exception):
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 2**12)
-    # One lane, so that a plain fit adds up blocks in the order of a checkpointed one.
+    # One worker, so that a plain fit adds up blocks in the order of a checkpointed one.
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
 
 
@@ -56,7 +56,7 @@ def killing(after):
 
 MODELS = {
     "gram": PinvRegressor(30, random_state=0),
-    "led by the first block": PinvRegressor(80, random_state=0, weight_scale=0.3),
+    "preconditioned by the first block": PinvRegressor(80, random_state=0, weight_scale=0.3),
     "beyond products": PinvRegressor(100, random_state=0, weight_scale=1e-3),
     "reflections": PinvRegressor(30, random_state=0, solver="qr"),
     "folds": PinvRegressor(30, random_state=0, gamma="kfold"),
@@ -104,11 +104,11 @@ def test_a_text_file_of_unknown_length_is_read_up_to_the_place(frame, tmp_path):
     paths, checkpoint = write(frame, tmp_path, "csv"), tmp_path / "fit.ckpt"
     model = PinvRegressor(30, random_state=0)
     expected = model.fit(scan(paths, target="y")).coef_
-    passes = []
+    rows_done = []
 
     def progress(done, total):
-        passes.append(done)
-        if passes.count(3000) == 1 and 1500 < done < 3000:
+        rows_done.append(done)
+        if rows_done.count(3000) == 1 and 1500 < done < 3000:
             raise CrashError
 
     with pytest.raises(CrashError):
@@ -137,11 +137,11 @@ def test_a_crash_in_the_second_pass_does_not_cost_the_first(frame, tmp_path):
     files = write(frame, tmp_path, "parquet")
     model = TikhonovRegressor()
     expected = model.fit(scan(files, target="y")).coef_
-    passes = []
+    rows_done = []
 
     def progress(done, total):
-        passes.append(done)
-        if passes.count(3000) == 1 and passes[-1] != 3000:
+        rows_done.append(done)
+        if rows_done.count(3000) == 1 and rows_done[-1] != 3000:
             raise CrashError
 
     with pytest.raises(CrashError):
@@ -265,24 +265,31 @@ def test_fewer_rows_in_a_stream_are_refused(frame, tmp_path):
     assert checkpoint.exists()
 
 
-def test_what_is_no_checkpoint_is_refused_and_not_overwritten(interrupted, tmp_path):
+def test_a_file_that_is_not_a_checkpoint_raises_and_is_not_overwritten(interrupted, tmp_path):
     checkpoint = tmp_path / "fit.ckpt"
     whole = checkpoint.read_bytes()
     for damaged in (b"my thesis", whole[: len(whole) // 2]):
         checkpoint.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"fit\.ckpt is damaged or no checkpoint: delete it"):
+        with pytest.raises(ValueError, match=r"fit\.ckpt is damaged or not a checkpoint: delete it"):
             interrupted(PinvRegressor(30, random_state=0))
         assert checkpoint.read_bytes() == damaged
     with checkpoint.open("wb") as file:
         np.save(file, np.ones(3))
-    with pytest.raises(ValueError, match=r"no checkpoint: .*it is a single array"):
+    with pytest.raises(ValueError, match=r"not a checkpoint: .*it is a single array"):
         interrupted(PinvRegressor(30, random_state=0))
     with checkpoint.open("wb") as file:
-        np.savez(file, format=np.array("ocrep checkpoint 1"), model=np.array("x"))
-    with pytest.raises(ValueError, match=r"no checkpoint: .*it lacks digest, marks, n_rows, stage"):
+        np.savez(file, format=np.array("ocrep checkpoint 2"), fit=np.array("x"))
+    with pytest.raises(ValueError, match=r"not a checkpoint: .*it lacks digest, fingerprints, n_rows, stage"):
         interrupted(PinvRegressor(30, random_state=0))
     with checkpoint.open("wb") as file:
         np.savez(file, format=np.array("ocrep checkpoint 99"))
+    with pytest.raises(ValueError, match="another version"):
+        interrupted(PinvRegressor(30, random_state=0))
+    checkpoint.write_bytes(whole)
+    with np.load(checkpoint) as held:
+        other = {**held, "stage": np.array("ASummaryOfTheFuture")}
+    with checkpoint.open("wb") as file:
+        np.savez(file, **other)
     with pytest.raises(ValueError, match="another version"):
         interrupted(PinvRegressor(30, random_state=0))
 

@@ -10,6 +10,7 @@ from sklearn.model_selection import train_test_split
 from support.problems import smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep._linalg.uncertainty import noise_variance
 from ocrep.datasets import load
 
 
@@ -101,11 +102,11 @@ def test_separable_classes_get_finite_probabilities():
     assert probabilities[1, 1] > 0.9
 
 
-def test_what_calibration_refuses():
+def test_calibration_that_cannot_work_raises():
     X, y = load("iris", return_X_y=True)
     with pytest.raises(ValueError, match="'loo' or None"):
         PinvClassifier(5, calibrate="isotonic").fit(X, y)
-    with pytest.raises(ValueError, match="all rows at once"):
+    with pytest.raises(ValueError, match="calibrate='loo' reads the rows once more, but partial_fit sees one block"):
         PinvClassifier(5, calibrate="loo").partial_fit(X, y, classes=[0, 1, 2])
     model = PinvClassifier(5, calibrate="loo", random_state=0).fit(X, y)
     with pytest.raises(NotFittedError, match="not calibrated"):
@@ -134,7 +135,7 @@ def test_directions_without_data_are_uncertain():
     X = np.random.default_rng(0).standard_normal((4, 10))
     model = TikhonovRegressor(2.0, fit_intercept=False).fit(X, np.arange(4.0))
     new = np.random.default_rng(1).standard_normal((3, 10))
-    noise = model.spectrum_.noise_variance(2.0)[0]
+    noise = noise_variance(model.spectrum_, 2.0)[0]
     A = X.T @ X + 2.0 * np.eye(10)
     expected = np.sqrt(noise * (1 + np.sum(new * np.linalg.solve(A, new.T).T, axis=1)))
     np.testing.assert_allclose(model.predict(new, return_std=True)[1], expected, rtol=1e-10)
@@ -152,7 +153,7 @@ def test_weights_enter_the_deviation_of_the_constant():
     w[:10] = 0.0
     model = TikhonovRegressor(1.0).fit(X, y, sample_weight=w)
     mean = np.average(X, axis=0, weights=w)
-    noise = model.spectrum_.noise_variance(1.0)[0]
+    noise = noise_variance(model.spectrum_, 1.0)[0]
     deviation = model.predict(mean[None, :], return_std=True)[1]
     np.testing.assert_allclose(deviation, np.sqrt(noise * (1 + 1 / 100)), rtol=1e-10)
 
