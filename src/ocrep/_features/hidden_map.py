@@ -52,7 +52,8 @@ class HiddenMap:
         first = n_inputs if self.direct_link else 0
         if out is None:
             out = np.empty((X.shape[0], first + n_units), dtype=self.weights.dtype)
-        x, H = self._scaled(X), out[: X.shape[0]]
+        x = ((X - self.center) * self.scale).astype(self.weights.dtype, copy=False)
+        H = out[: X.shape[0]]
         H[:, :first] = x[:, :first]
         Z = H[:, first:]
         if self.activation.radial:

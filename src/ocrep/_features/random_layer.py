@@ -120,7 +120,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
             check_layer(self)
             X = checked_inputs(self, X, reset=True)
             weight = checked_weights(sample_weight, X)
-            self.draw(X.shape[1], X.dtype, observed_range(X, weight) if self.needs_range else None)
+            self.draw(X.shape[1], X.dtype, observed_range(X, weight) if isinstance(self.input_scaling, str) else None)
             self.map_ = self.map_.to_device_of(X)
         return self
 
@@ -161,7 +161,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         return part.set_params(n_hidden=part.map_.biases.shape[0])
 
     def draw(self, n_inputs: int, dtype: Any, observed: Range | None = None) -> RandomLayer:
-        """Fit to checked inputs of this number and type; `observed` is their range if `needs_range`."""
+        """Fit to checked inputs of this number and type; `observed` is their range, for "minmax"."""
         low, high = _input_range(self.input_scaling, n_inputs, observed)
         center, stretch = _to_unit_interval(low, high, dtype)
         rng = check_random_state(self.random_state)
@@ -171,11 +171,6 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         weights, biases = np.ascontiguousarray(units[:, :-1].T), units[:, -1].copy()
         self.map_ = HiddenMap(weights, biases, center, stretch, activation_of(self.activation), self.direct_link)
         return self
-
-    @property
-    def needs_range(self) -> bool:
-        """Whether the weights act on inputs scaled by their own range."""
-        return isinstance(self.input_scaling, str)
 
     @property
     def weights_(self) -> np.ndarray:

@@ -7,12 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_torch_namespace
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, device_of, triangle
-from ocrep._linalg.blocks import RowBlock
-from ocrep._linalg.counts import Counts
-from ocrep._linalg.qdwh import svd_of_triangle
-from ocrep._linalg.spectrum import Spectrum, rank_tolerance
+from ocrep._linalg.counts import Counts, counted
+from ocrep._linalg.qdwh import SMALL, svd_by_polar
+from ocrep._linalg.spectrum import Spectrum
+
+FEWEST_COLUMNS = 64
+
+
+def rank_tolerance(n_columns: int, sigma_1: float) -> float:
+    """Singular values up to this size are rounding noise.
+
+    It grows with the columns of R, not with the rows: R carries the same spectrum however many rows
+    went into it, and a rank that fell when rows were added would be absurd. Not less than for 64 columns: merging
+    block after block leaves about 20·ε·σ₁ in a duplicated column however few there are.
+    """
+    return max(n_columns, FEWEST_COLUMNS) * EPS * sigma_1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -45,34 +57,23 @@ class Factor:
             raise ValueError(
                 f"The factor has intercept={start.counts.intercept}, and intercept={intercept} is asked for."
             )
-        for H, T, *weight in blocks:
-            rows = RowBlock.of(H, T, weight[0] if weight else None)
-            factor = (cls._empty(rows, bool(intercept)) if factor is None else factor)._absorb(rows)
+        for block in blocks:
+            design, counts = counted(block, None if factor is None else factor.counts, bool(intercept))
+            factor = Factor(_checked_triangle(design if factor is None else _stacked(factor.R, design)), counts)
         if factor is None:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
         return factor
 
-    @classmethod
-    def _empty(cls, rows: RowBlock, intercept: bool) -> Factor:
-        xp, counts = array_namespace(rows.H), Counts.none(rows, intercept)
-        columns = counts.shift.shape[0] + int(intercept)
-        return cls(xp.zeros((0, columns), dtype=xp.float64, device=device_of(rows.H)), counts)
-
     def absorb(self, H: Any, T: Any, *, sample_weight: Any = None) -> Factor:
         """The factor of the rows so far and these: `merge(of(H, T))` for the price of one triangularization."""
-        return self._absorb(RowBlock.of(H, T, sample_weight))
-
-    def _absorb(self, rows: RowBlock) -> Factor:
-        rows.check_finite()
-        counts = self.counts.add(rows)
-        return self._stacked(rows.design(counts.shift, counts.intercept), counts)
+        return self.fold([(H, T, sample_weight)], start=self)
 
     def merge(self, other: Factor) -> Factor:
         """The factor of the rows of both, R = qr([R₁; R₂])."""
         counts = self.counts.merge(other.counts)
         if self.counts.weight_sum == 0.0:
             return other
-        return self._stacked(other._shifted_to(counts.shift).R, counts)
+        return Factor(_checked_triangle(_stacked(self.R, other._shifted_to(counts.shift).R)), counts)
 
     def spectrum(self) -> Spectrum:
         """The SVD of H (centred with an intercept), from the small R alone."""
@@ -80,7 +81,7 @@ class Factor:
         M = self.n_features
         R = self.centred()
         k = min(R.shape[0], M)
-        U, sigma, Vt = svd_of_triangle(R[:k, :M])
+        U, sigma, Vt = _svd(R[:k, :M])
         UtT = xp.matmul(xp.matrix_transpose(U), R[:k, M:])
         tolerance = rank_tolerance(M, float(sigma[0]) if k else 0.0)
         p = int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
@@ -146,7 +147,7 @@ class Factor:
     @property
     def n_features(self) -> int:
         """Columns of H."""
-        return self.counts.n_features
+        return self.counts.shift.shape[0] - self.counts.n_targets
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -154,14 +155,6 @@ class Factor:
             f"Factor(n_rows={counts.n_rows}, n_features={counts.n_features}, "
             f"n_targets={counts.n_targets}, intercept={counts.intercept})"
         )
-
-    def _stacked(self, below: Array, counts: Counts) -> Factor:
-        xp = array_namespace(self.R)
-        R = triangle(xp.concat([self.R, below]))
-        # Written so that NaN fails too.
-        if not bool(xp.all(xp.abs(R) < 1.0 / SMALLEST)):
-            raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
-        return Factor(R, counts)
 
     def _shifted_to(self, shift: Array) -> Factor:
         """The same rows about another shift: only the row that belongs to the ones column changes."""
@@ -200,3 +193,23 @@ class Factor:
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Factor:
         """The factor that `to_arrays` wrote."""
         return cls(arrays["R"], Counts.from_arrays(arrays))
+
+
+def _stacked(above: Array, below: Array) -> Array:
+    return array_namespace(above).concat([above, below])
+
+
+def _checked_triangle(rows: Array) -> Array:
+    R = triangle(rows)
+    # Written so that NaN fails too.
+    if not bool(array_namespace(R).all(array_namespace(R).abs(R) < 1.0 / SMALLEST)):
+        raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
+    return R
+
+
+def _svd(R: Array) -> tuple[Array, Array, Array]:
+    """U, σ (descending) and Vᵀ of an upper trapezoidal R, by whatever its device does fast."""
+    xp = array_namespace(R)
+    large = R.shape[0] == R.shape[1] >= SMALL
+    found = svd_by_polar(R) if large and is_torch_namespace(xp) and R.is_cuda else None
+    return found or xp.linalg.svd(R, full_matrices=False)

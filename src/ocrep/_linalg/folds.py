@@ -47,13 +47,6 @@ class FoldPlan:
         return (x % np.uint64(self.n_folds)).astype(np.intp)
 
 
-def plan_of(store_folds: bool | int) -> FoldPlan | None:
-    """What `store_folds` means: False or 0 nothing, True three folds, a number that many."""
-    if isinstance(store_folds, bool | np.bool_):
-        return FoldPlan() if store_folds else None
-    return FoldPlan(store_folds) if store_folds else None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class FoldFactors:
     """One factor per fold; a fold without rows has None."""

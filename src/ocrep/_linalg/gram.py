@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky, device_of
-from ocrep._linalg.blocks import Encoded, RowBlock
-from ocrep._linalg.counts import Counts
+from ocrep._linalg.blocks import Encoded
+from ocrep._linalg.counts import Counts, RowBlock
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.triangular_root import diagonal_ratio, root

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, times_inverse
-from ocrep._linalg.blocks import Encoded, RowBlock
-from ocrep._linalg.counts import Counts
+from ocrep._linalg.blocks import Encoded
+from ocrep._linalg.counts import Counts, RowBlock
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.gram import RESIDUAL_ERROR
 from ocrep._linalg.spectrum import Spectrum

@@ -7,8 +7,6 @@ GPU does fast, and as backward stable as the SVD itself.
 
 from __future__ import annotations
 
-from array_api_compat import is_torch_namespace
-
 from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
 
 # The iteration ends after six steps from any σ_p/σ₁ ≥ ε; a few more are a safeguard.
@@ -16,15 +14,7 @@ _MOST_STEPS = 12
 # Above this weight a step through XᵀX would square too large a condition number.
 _LARGEST_SOLVED_WEIGHT = 100.0
 # Below this size a direct SVD takes no time that matters.
-_SMALL = 512
-
-
-def svd_of_triangle(R: Array) -> tuple[Array, Array, Array]:
-    """U, σ (descending) and Vᵀ of an upper trapezoidal R, by whatever its device does fast."""
-    xp = array_namespace(R)
-    large = R.shape[0] == R.shape[1] >= _SMALL
-    found = svd_by_polar(R) if large and is_torch_namespace(xp) and R.is_cuda else None
-    return found or xp.linalg.svd(R, full_matrices=False)
+SMALL = 512
 
 
 def svd_by_polar(R: Array) -> tuple[Array, Array, Array] | None:

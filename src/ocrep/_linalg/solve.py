@@ -167,17 +167,20 @@ class _Run:
         blocks, self._ahead = self._rows.read() if self._ahead is None else self._ahead, None
         if self._checkpoint is not None and saved:
             return self._checkpoint.run(kind, step, self._rows)
-        workers, blocks = self._workers(blocks)
+        head = [block for _, block in zip(range(2), blocks, strict=False)]
+        if len(head) == 1 and start is None:
+            return step(None, self._rows.encode(head[0]))
+        workers, blocks = self._workers(head), chain(head, blocks)
         found = accumulate(lambda so_far, block: step(so_far, self._rows.encode(block)), blocks, workers, start)
         return reduce(kind.merge, found) if found else _no_rows()
 
-    def _workers(self, blocks: Iterator[Any]) -> tuple[int, Iterator[Any]]:
-        """How many workers the blocks are worth, and the blocks."""
-        head = [block for _, block in zip(range(2), blocks, strict=False)]
-        if len(head) > 1 and self._first is None:
+    def _workers(self, head: list[Any]) -> int:
+        """How many workers the blocks are worth that begin like this."""
+        if len(head) < 2:
+            return 1
+        if self._first is None:
             self._first = self._rows.encode(head[0])
-        workers = 1 if len(head) < 2 or self._first is None else workers_for(self._first[0])
-        return workers, chain(head, blocks)
+        return workers_for(self._first[0])
 
 
 def workers_for(H: Array) -> int:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
-
-FEWEST_COLUMNS = 64
+from ocrep._linalg.arrays import Array, array_namespace, device_of
 
 
-def rank_tolerance(n_columns: int, sigma_1: float) -> float:
-    """Singular values up to this size are rounding noise.
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The output weights of one γ, and how well conditioned they are."""
 
-    It grows with the columns of R, not with the rows: R carries the same spectrum however many rows
-    went into it, and a rank that fell when rows were added would be absurd. Not less than for 64 columns: merging
-    block after block leaves about 20·ε·σ₁ in a duplicated column however few there are.
-    """
-    return max(n_columns, FEWEST_COLUMNS) * EPS * sigma_1
+    weights: Array
+    """Wᵀ, targets × features."""
+    intercept: Array
+    singular_values: Array
+    rank: int
+    condition: float
+    """μ(H)."""
+    regularized_condition: float
+    """μ(H^reg)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -117,7 +120,7 @@ class Spectrum:
         """μ(H^reg) = D_max / D_min (eq. 26); γ = 0 gives μ(H⁺) = μ(H) = σ₁/σ_p; NaN when H is zero."""
         xp = array_namespace(self.sigma)
         if not self.rank:
-            return self._gamma_array(gamma) * math.nan
+            return self._per_direction(gamma)[..., 0] * math.nan
         gains = self.gain(gamma)
         return xp.max(gains, axis=-1) / xp.min(gains, axis=-1)
 
@@ -130,9 +133,27 @@ class Spectrum:
         """The unpenalised constant that belongs to `weights(gamma)`; zeros without an intercept."""
         return self.mean_T - array_namespace(self.sigma).matmul(self.mean_H, self.weights(gamma))
 
-    def _gamma_array(self, gamma: float | Array) -> Array:
+    def solution(self, gamma: float) -> Solution:
+        """What a model of this γ consists of."""
+        return Solution(
+            weights=self.weights(gamma).T,
+            intercept=self.intercept(gamma),
+            singular_values=self.singular_values,
+            rank=self.rank,
+            condition=float(self.condition()),
+            regularized_condition=float(self.condition(gamma)),
+        )
+
+    def sizes(self) -> dict[str, float]:
+        """The largest singular value, target and unregularized weight: all 0 when H is zero."""
         xp = array_namespace(self.sigma)
-        return xp.asarray(gamma, dtype=xp.float64, device=device_of(self.sigma))
+        targets = float(xp.max(xp.abs(self.UtT))) if self.rank else 0.0
+        return {
+            "features": self.largest,
+            "targets": targets,
+            "weights": targets / self.smallest if self.rank else 0.0,
+        }
 
     def _per_direction(self, gamma: float | Array) -> Array:
-        return self._gamma_array(gamma)[..., None]
+        xp = array_namespace(self.sigma)
+        return xp.asarray(gamma, dtype=xp.float64, device=device_of(self.sigma))[..., None]

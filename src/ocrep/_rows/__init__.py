@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ocrep._rows.dask import is_dask
 from ocrep._rows.memory import MemoryRows
 from ocrep._rows.rows import Rows
@@ -14,6 +16,8 @@ from ocrep._rows.scan.scan import Scan
 
 def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Rows:
     """Rows of whatever kind, behind one interface; no row is read yet."""
+    if type(X) is np.ndarray:
+        return MemoryRows(X, y, sample_weight)
     if is_dask(X):
         from ocrep._rows.dask.rows import DaskRows  # whoever holds a collection has imported Dask
 

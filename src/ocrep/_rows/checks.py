@@ -35,10 +35,14 @@ def check_lengths(n_rows: int, **others: Any) -> None:
             raise ValueError(f"X has {n_rows} rows, but {name} has the shape {tuple(values.shape)}.")
 
 
-def check_any_rows(n_rows: int) -> None:
-    """There is something to learn from."""
+def check_counts(n_rows: int, weight_sum: float) -> None:
+    """There are rows, and at least one of them counts."""
     if not n_rows:
         raise ValueError("Found array with 0 sample(s): there are no rows to learn from, and at least 1 is required.")
+    if not weight_sum > 0.0:
+        raise ValueError(
+            "All sample weights are zero: at least one row must have a positive weight (class_weight included)."
+        )
 
 
 def check_numeric(name: str, kind: str, *, place: str = "", role: str = "inputs") -> None:
@@ -60,11 +64,24 @@ def check_columns(block: Block, n_inputs: int, columns: tuple[str, ...] | None, 
         )
 
 
-def checked(block: Block, *, labels: bool, shape: tuple[int, ...] | None = None) -> Block:
-    """Rows with finite inputs, targets as labels or numbers, and weights; `shape` is that of earlier targets."""
-    check_inputs(block)
+def checked(
+    block: Block, *, labels: bool, shape: tuple[int, ...] | None = None, inputs: bool = True, whole: bool = False
+) -> Block:
+    """Rows with finite inputs, targets as labels or numbers, and weights.
+
+    `shape` is that of earlier targets; `inputs=False` says that X was not read, `whole` that these are all rows.
+    """
+    if inputs:
+        check_shape(block.X.shape)
+    check_lengths(block.X.shape[0], y=block.y, sample_weight=block.weight)
+    weight = check_weights(block)
+    if whole:
+        n_rows = block.X.shape[0]
+        check_counts(n_rows, n_rows if weight is None else float(array_namespace(weight).sum(weight)))
+    if inputs:
+        check_inputs(block)
     y = check_labels(block) if labels else check_numbers(block, shape)
-    return replace(block, y=y, weight=check_weights(block))
+    return replace(block, y=y, weight=weight)
 
 
 def check_inputs(block: Block) -> None:
@@ -103,12 +120,6 @@ def check_weights(block: Block) -> Array | None:
         row = int(xp.argmax(xp.astype(bad, xp.int8)))
         raise ValueError(f"{block.row(row)}the weight is {float(weight[row])}, but weights must be finite and ≥ 0.")
     return weight
-
-
-def check_any_weight(weight_sum: float) -> None:
-    """At least one row counts."""
-    if not weight_sum > 0.0:
-        raise ValueError("All sample weights are zero: at least one row must count.")
 
 
 def is_missing(label: Any) -> bool:
@@ -150,8 +161,9 @@ def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
     if y.ndim not in (1, 2) or (shape is not None and tuple(y.shape[1:]) != shape):
         raise ValueError(f"{block.place}y has the shape {tuple(y.shape)}, but the first rows have {(shape or ('…',))}.")
     xp = array_namespace(y)
-    bad = ~xp.all(xp.isfinite(xp.reshape(y, (y.shape[0], -1))), axis=1)
+    bad = ~xp.isfinite(y)
     if bool(xp.any(bad)):
+        bad = bad if bad.ndim == 1 else xp.any(bad, axis=1)
         row = int(xp.argmax(xp.astype(bad, xp.int8)))
         raise ValueError(f"{block.row(row)}the target is NaN or infinity: remove such rows. Input y contains NaN.")
     return y

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of
 from ocrep._rows.block import Block
-from ocrep._rows.checks import check_any_rows, check_any_weight, check_inputs, check_shape, check_weights
+from ocrep._rows.checks import check_counts, check_inputs, check_shape, check_weights
 from ocrep._rows.device import as_real, check_same_device, on_device
 
 
@@ -20,7 +20,7 @@ def checked_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         return validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
     X = as_real(X, "X")
     check_shape(X.shape)
-    check_any_rows(X.shape[0])
+    check_counts(X.shape[0], X.shape[0])
     check_inputs(Block(X, None, None))
     if reset:
         estimator.n_features_in_ = X.shape[1]
@@ -40,7 +40,7 @@ def checked_weights(sample_weight: Any, X: Any) -> Array | None:
     weight = as_weights(sample_weight, X)
     checked = check_weights(Block(X, None, weight))
     assert checked is not None
-    check_any_weight(float(array_namespace(checked).sum(checked)))
+    check_counts(X.shape[0], float(array_namespace(checked).sum(checked)))
     return checked
 
 

@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from ocrep._linalg.arrays import array_namespace
-from ocrep._linalg.blocks import row_slices
 from ocrep._rows.block import Block, Triple
-from ocrep._rows.checks import check_any_rows, check_any_weight, check_lengths, check_numeric, check_shape, checked
+from ocrep._rows.checks import check_numeric, checked
 from ocrep._rows.device import as_real, check_same_device, on_device
 from ocrep._rows.inputs import as_weights
 from ocrep._rows.rows import LocalRows
@@ -31,28 +30,29 @@ class MemoryRows(LocalRows):
     def check(self, needs: Needs) -> int:
         """Convert and check the rows, once."""
         if self._block is None:
-            convert = _on_device if on_device(self._given[0]) else _on_host
-            X, y, weight, columns = convert(*self._given, needs)
-            check_lengths(X.shape[0], y=y, sample_weight=weight)
+            on_host = isinstance(self._given[0], np.ndarray) or not on_device(self._given[0])
+            X, y, weight, columns = (_on_host if on_host else _on_device)(*self._given, needs)
             block = Block(X, y, weight, self._part, self._number, columns=columns)
-            self._block = checked(block, labels=needs.labels)
+            # A partition may have no rows, or none that counts.
+            self._block = checked(block, labels=needs.labels, whole=not self._part)
         return int(self._block.X.shape[0])
 
     def survey(self, needs: Needs) -> Survey:
         """Check all rows, and look at them as far as is needed."""
-        check_any_rows(self.check(needs))
+        self.check(needs)
         assert self._block is not None
-        survey = Survey.of(self._block, replace(needs, totals=needs.labels))
-        if not self._part:  # a partition's rows may all have zero weight
-            check_any_weight(survey.weight_sum)
-        return survey
+        return Survey.of(self._block, replace(needs, totals=needs.labels))
 
     def triples(self, code: Callable[[Block], Triple], height: int, skip: int = 0) -> Iterator[Triple]:
         """Slices of the arrays."""
         block = self._block
         assert block is not None, "survey comes first"
-        for part in row_slices(block.X.shape[0] - skip, height):
-            yield code(block[slice(part.start + skip, part.stop + skip)])
+        n_rows = block.X.shape[0]
+        if n_rows <= height and not skip:
+            yield code(block)
+            return
+        for start in range(skip, n_rows, height):
+            yield code(block[start : min(start + height, n_rows)])
 
 
 class _Columns(BaseEstimator):
@@ -85,7 +85,6 @@ def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any
         if "could not convert string" not in str(error):
             raise
         raise ValueError(f"X holds texts, but inputs must be numbers: encode them as numbers ({error}).") from None
-    check_shape(X.shape)
     if y is not None:
         y = check_array(y, dtype=None, input_name="y", **options)
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), columns
@@ -112,7 +111,6 @@ def kind_of(dtype: Any) -> str:
 
 def _on_device(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any, Any, None]:
     X = as_real(X, "X")
-    check_shape(X.shape)
     if y is not None:
         check_same_device("y", y, X)
         y = y if needs.labels and not array_namespace(y).isdtype(y.dtype, "real floating") else as_real(y, "y")

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
 from time import monotonic
 from typing import Any, NoReturn
 
@@ -118,6 +117,14 @@ class FileCheckpoint:
         self._saved = file.load()
         self._digest, self._n_rows = "", 0
 
+    @classmethod
+    def of(cls, recipe: Recipe, learned: Learned, rows: Rows) -> FileCheckpoint:
+        """The checkpoint that the rows ask for."""
+        assert rows.checkpoint is not None
+        assert isinstance(rows, LocalRows)
+        file = CheckpointFile(*rows.checkpoint, _fit_fingerprint(recipe, learned))
+        return cls(file, rows, lambda skip: rows.triples(learned.targets.code, learned.height, skip))
+
     @property
     def stage(self) -> type[Any] | None:
         """The kind of summary that was being accumulated."""
@@ -192,35 +199,6 @@ class FileCheckpoint:
     def _forget_and_raise(self) -> NoReturn:
         self._saved, self._n_rows = None, 0  # so that the error itself saves nothing
         self._file.raise_other_rows()
-
-
-def checkpoint_of(recipe: Recipe, learned: Learned, rows: Rows) -> FileCheckpoint | None:
-    """The checkpoint that the rows ask for, if they do."""
-    if rows.checkpoint is None:
-        return None
-    assert isinstance(rows, LocalRows)
-    path, every = rows.checkpoint
-    file = CheckpointFile(path, every, _fit_fingerprint(recipe, learned))
-    return FileCheckpoint(file, rows, lambda skip: rows.triples(learned.targets.code, learned.height, skip))
-
-
-def check_checkpoint(recipe: Recipe, rows: Rows) -> None:
-    """Raise before hours of work if a checkpoint could not be written, or would be of no use."""
-    if rows.checkpoint is None:
-        return
-    if recipe.layer is not None and recipe.layer.random_state is None:
-        raise ValueError(
-            "A checkpoint is of use only to a network that is drawn the same again: give the model random_state=0, "
-            "or another whole number."
-        )
-    path = rows.checkpoint[0]
-    try:
-        TemporaryFile(dir=path.parent).close()
-    except OSError as error:
-        raise ValueError(
-            f"checkpoint={str(path)!r} cannot be written ({error.strerror}): name a file in an existing folder that "
-            "you may write to."
-        ) from error
 
 
 def _fit_fingerprint(recipe: Recipe, learned: Learned) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.arrays import Array
-from ocrep._linalg.blocks import Encoded, RowBlocks, block_rows
+from ocrep._linalg.blocks import BLOCK_ENTRIES, Encoded, RowBlocks
 from ocrep._rows.block import Triple
 from ocrep._rows.rows import Part
 from ocrep._rows.survey import Survey
@@ -33,21 +33,23 @@ class Learned:
     @classmethod
     def of(cls, recipe: Recipe, survey: Survey) -> Learned:
         """Draw the layer and learn the targets."""
-        targets, layer = recipe.targets.learn(survey), recipe.layer
+        targets, layer, n_inputs = recipe.targets.learn(survey), recipe.layer, len(survey.low)
         if layer is not None:
-            layer.draw(survey.n_inputs, survey.dtype, survey.range if layer.needs_range else None)
-            layer.n_features_in_ = survey.n_inputs
+            layer.draw(n_inputs, survey.dtype, (survey.low, survey.high))
+            layer.n_features_in_ = n_inputs
             if survey.columns is not None:
                 layer.feature_names_in_ = np.asarray(survey.columns, dtype=object)
             if survey.like is not None:
                 layer.map_ = layer.map_.to_device_of(survey.like)
         n_outputs = _n_outputs(targets, survey)
-        return cls(layer, targets, survey.n_inputs, survey.columns, n_outputs)
+        return cls(layer, targets, n_inputs, survey.columns, n_outputs)
 
     @property
     def n_features(self) -> int:
         """Columns of H."""
-        return self.n_inputs if self.layer is None else self.layer.map_.n_features
+        if self.layer is None:
+            return self.n_inputs
+        return self.layer.map_.weights.shape[1] + (self.n_inputs if self.layer.direct_link else 0)
 
     def features(self, X: Any, out: np.ndarray | None = None) -> Array:
         """H of checked inputs, in `out` if that is given and saves anything."""
@@ -67,10 +69,7 @@ class Learned:
 
     def row_blocks(self, part: Part) -> RowBlocks:
         """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
-
-        def read() -> Iterator[Triple]:
-            return part.triples(self.targets.code, self.height)
-
+        read = partial(part.triples, self.targets.code, self.height)
         return RowBlocks(read, self.encode, labels=self.targets.labels)
 
     def unweighted(self) -> Learned:
@@ -88,3 +87,11 @@ def _n_outputs(targets: Numbers | Labels, survey: Survey) -> int:
         return 1 if targets.one_dimensional else survey.target_shape[0]
     assert targets.classes is not None
     return 1 if len(targets.classes) == 2 else len(targets.classes)
+
+
+def block_rows(n_columns: int, n_inputs: int = 0) -> int:
+    """Rows per block for [H | T] of `n_columns`, made from `n_inputs`.
+
+    At least four times the columns, so that re-triangularizing R with each block adds at most a quarter.
+    """
+    return max(4 * n_columns, BLOCK_ENTRIES // (n_columns + n_inputs))

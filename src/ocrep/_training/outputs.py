@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of
-from ocrep._linalg.blocks import block_rows, row_slices
+from ocrep._linalg.blocks import row_slices
 from ocrep._linalg.parallel import on_chunks
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.uncertainty import noise_variance, variance_factor
-from ocrep._training.learned import Learned
+from ocrep._training.learned import Learned, block_rows
 
 
 def network_outputs(learned: Learned, coef: Array, intercept: Any, X: Any) -> Array:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
+
+import numpy as np
 
 from ocrep import rules
 from ocrep._choices import pick
 from ocrep._features.random_layer import RandomLayer, check_layer, check_nested
-from ocrep._linalg.folds import FoldPlan, plan_of
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.solve import SOLVERS
 from ocrep._rows.rows import Rows
 from ocrep._rows.survey import Needs
@@ -33,6 +37,8 @@ class Recipe:
     intercept: bool
     solver: str
     calibrate: str | None
+    needs: Needs
+    """What must be known of the rows first."""
 
     @classmethod
     def of(
@@ -51,7 +57,6 @@ class Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rules.resolve(gamma)
         pick("solver", solver, dict.fromkeys(SOLVERS))
-        targets.check()
         if calibrate not in (None, "loo"):
             raise ValueError(f"calibrate={calibrate!r} must be 'loo' or None.")
         if layer is not None:
@@ -64,20 +69,24 @@ class Recipe:
                 "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
             )
         folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
-        return cls(estimator, targets, layer, auto_size, gamma, rule, folds, intercept, solver, calibrate)
+        needs = _needs(estimator, targets, layer)
+        return cls(estimator, targets, layer, auto_size, gamma, rule, folds, intercept, solver, calibrate, needs)
 
-    @property
-    def needs(self) -> Needs:
-        """What must be known of the rows first."""
-        targets = self.targets
-        given = targets.class_weight if isinstance(targets, Labels) else None
-        return Needs(
-            labels=targets.labels,
-            range=self.layer is not None and self.layer.needs_range,
-            totals=given is not None,
-            weigh=targets.weigh if isinstance(targets, Labels) and isinstance(given, dict) else None,
-            estimator=self.estimator,
-        )
+
+def _needs(estimator: str, targets: Numbers | Labels, layer: RandomLayer | None) -> Needs:
+    ranged = layer is not None and isinstance(layer.input_scaling, str)
+    if isinstance(targets, Numbers):
+        return Needs(labels=False, range=ranged, estimator=estimator)
+    given = targets.class_weight
+    weigh = targets.weigh if isinstance(given, dict) else None
+    return Needs(labels=True, range=ranged, totals=given is not None, weigh=weigh, estimator=estimator)
+
+
+def plan_of(store_folds: bool | int) -> FoldPlan | None:
+    """What `store_folds` means: False or 0 nothing, True three folds, a number that many."""
+    if isinstance(store_folds, bool | np.bool_):
+        return FoldPlan() if store_folds else None
+    return FoldPlan(store_folds) if store_folds else None
 
 
 def _folds(rule: rules.Rule, store_folds: bool | int) -> FoldPlan | None:
@@ -119,7 +128,7 @@ def demands_of(recipe: Recipe) -> list[Demand]:
 
 def check_rows(recipe: Recipe, rows: Rows) -> None:
     """Raise before a row is read if these rows cannot give what the recipe asks for."""
-    for demand in demands_of(recipe):
+    for demand in demands_of(recipe) if rows.once or not rows.local else ():
         if rows.once:
             _raise(
                 demand, "these rows can be read only once: give ocrep.scan a list or a function that starts anew, or"
@@ -131,6 +140,8 @@ def check_rows(recipe: Recipe, rows: Rows) -> None:
             "A classifier must know all labels from the start, but these rows can be read only once: give ocrep.scan "
             "classes=[…]."
         )
+    if rows.checkpoint is not None:
+        _check_checkpoint(recipe, rows.checkpoint[0])
 
 
 def check_stream(recipe: Recipe, *, first: bool) -> None:
@@ -144,3 +155,19 @@ def check_stream(recipe: Recipe, *, first: bool) -> None:
 
 def _raise(demand: Demand, reason: str) -> None:
     raise ValueError(f"{demand.asked} {demand.why}, but {reason} {demand.instead}.")
+
+
+def _check_checkpoint(recipe: Recipe, path: Path) -> None:
+    """Raise before hours of work if a checkpoint could not be written, or would be of no use."""
+    if recipe.layer is not None and recipe.layer.random_state is None:
+        raise ValueError(
+            "A checkpoint is of use only to a network that is drawn the same again: give the model random_state=0, "
+            "or another whole number."
+        )
+    try:
+        TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint={str(path)!r} cannot be written ({error.strerror}): name a file in an existing folder that "
+            "you may write to."
+        ) from error

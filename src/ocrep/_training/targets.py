@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,9 +23,6 @@ class Numbers:
     one_dimensional: bool = True
     """Whether y has one axis, and predictions too."""
     labels: ClassVar[bool] = False
-
-    def check(self) -> None:
-        """Nothing about numbers can be wrong before they are read."""
 
     def learn(self, survey: Survey) -> Numbers:
         """Take the shape of the targets from a survey."""
@@ -57,11 +56,13 @@ class Labels:
     """What each class's rows are multiplied by, if classes have weights of their own."""
     labels: ClassVar[bool] = True
 
-    def check(self) -> None:
-        """Raise if `class_weight` cannot work, before any row is read."""
+    def __post_init__(self) -> None:
         given = self.class_weight
         if not (given is None or isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
             raise ValueError(f"class_weight={given!r} must be 'balanced', a dict, or None.")
+        weights = given.values() if isinstance(given, dict) else ()
+        if not all(isinstance(weight, Real) and 0.0 <= weight < math.inf for weight in weights):
+            raise ValueError(f"class_weight={given} must hold finite numbers ≥ 0.")
 
     def weigh(self, y: Array, weight: Array | None) -> Array | None:
         """Multiply the weights of rows by the given weights of their labels, before all labels are known."""
@@ -93,10 +94,7 @@ class Labels:
         unknown = sorted(set(given) - set(labels), key=str)
         if unknown:
             raise ValueError(f"class_weight names classes that are not in y: {unknown}.")
-        factors = np.array([float(given.get(label, 1.0)) for label in labels])
-        if not (np.isfinite(factors) & (factors >= 0)).all():
-            raise ValueError(f"class_weight={given} must hold finite numbers ≥ 0.")
-        return factors
+        return np.array([float(given.get(label, 1.0)) for label in labels])
 
     def code(self, block: Block) -> Triple:
         """Checked rows with labels as class numbers, and weights multiplied by those of the classes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,12 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.solve import solve, solve_folds
-from ocrep._linalg.spectrum import Spectrum
-from ocrep._rows.checks import check_any_weight
+from ocrep._linalg.spectrum import Solution, Spectrum
+from ocrep._rows.checks import check_counts
 from ocrep._rows.rows import LocalRows, Part, Rows
 from ocrep._rows.survey import Needs
 from ocrep._training.calibration import Calibrator
-from ocrep._training.checkpoint import FileCheckpoint, check_checkpoint, checkpoint_of
+from ocrep._training.checkpoint import FileCheckpoint
 from ocrep._training.hidden_size import choose_size
 from ocrep._training.learned import Learned
 from ocrep._training.recipe import Recipe, check_rows, check_stream
@@ -42,14 +42,22 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Training:
-    """All that a fit found; estimators store and present it."""
+class Factored:
+    """A training before γ is chosen: all that later choices read."""
 
     learned: Learned
     factor: Factor
     folds: FoldFactors | None
     spectrum: Spectrum
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """All that a fit found; estimators store and present it."""
+
+    factored: Factored
     choice: Choice
+    solution: Solution
     calibrator: Calibrator | None = None
 
 
@@ -80,24 +88,21 @@ class Summarise:
 def train(recipe: Recipe, rows: Rows) -> Training:
     """Learn from all rows."""
     check_rows(recipe, rows)
-    check_checkpoint(recipe, rows)
     learned = Learned.of(recipe, rows.survey(recipe.needs))
+    checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
     solver = "qr" if rows.once else recipe.solver
-    checkpoint = checkpoint_of(recipe, learned, rows)
-    summary = rows.accumulate(
-        Summarise(learned, recipe.needs, recipe.folds, recipe.intercept, solver, rows.local, checkpoint), Summary.merge
-    )
-    training = _undecided(recipe, learned, summary)
+    step = Summarise(learned, recipe.needs, recipe.folds, recipe.intercept, solver, rows.local, checkpoint)
+    factored = _factored(learned, rows.accumulate(step, Summary.merge))
     if recipe.auto_size:
-        training = _cut_to_size(recipe, training)
-    again = training.learned.row_blocks(rows) if isinstance(rows, LocalRows) and not rows.once else None
-    training = decide(training, recipe.rule, recipe.calibrate, again)
+        factored = _cut_to_size(recipe.rule, factored)
+    again = factored.learned.row_blocks(rows) if isinstance(rows, LocalRows) and not rows.once else None
+    training = decide(factored, recipe.rule, recipe.calibrate, again)
     if checkpoint is not None:
         checkpoint.remove()
     return training
 
 
-def extend(recipe: Recipe, rows: LocalRows, so_far: Training | None) -> Training:
+def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training:
     """Learn from rows that come once, in addition to those of an earlier training."""
     check_stream(recipe, first=so_far is None)
     survey = rows.survey(recipe.needs)
@@ -111,42 +116,36 @@ def extend(recipe: Recipe, rows: LocalRows, so_far: Training | None) -> Training
         summary = Summary(None, folds.absorb(blocks, intercept=recipe.intercept))
     else:
         summary = Summary(Factor.fold(blocks, intercept=recipe.intercept, start=factor))
-    return decide(_undecided(recipe, learned, summary), recipe.rule, recipe.calibrate)
+    return decide(_factored(learned, summary), recipe.rule, recipe.calibrate)
 
 
-def decide(training: Training, rule: Rule, calibrate: str | None, rows: RowBlocks | None = None) -> Training:
-    """The same training under another rule, from the stored factors; `rows` only if they can be read again."""
-    choice = rule.choose(training.spectrum, folds=training.folds, rows=rows)
+def decide(factored: Factored, rule: Rule, calibrate: str | None, rows: RowBlocks | None = None) -> Training:
+    """Choose γ by a rule, from the stored factors; `rows` only if they can be read again."""
+    spectrum = factored.spectrum
+    choice = rule.choose(spectrum, folds=factored.folds, rows=rows)
     calibrator = None
     if calibrate is not None:
-        if not isinstance(training.spectrum.sigma, np.ndarray):
+        if not isinstance(spectrum.sigma, np.ndarray):
             raise ValueError("calibrate='loo' works on NumPy arrays only: copy the rows to the host, or set None.")
         if rows is not None:
-            calibrator = Calibrator.on_left_out_rows(training.spectrum, rows, choice.gamma)
-    return replace(training, choice=choice, calibrator=calibrator)
+            calibrator = Calibrator.on_left_out_rows(spectrum, rows, choice.gamma)
+    return Training(factored, choice, spectrum.solution(choice.gamma), calibrator)
 
 
-def _undecided(recipe: Recipe, learned: Learned, summary: Summary) -> Training:
-    """A training whose γ is not chosen yet."""
+def _factored(learned: Learned, summary: Summary) -> Factored:
     factor = summary.factor if summary.folds is None else summary.folds.merged()
     assert factor is not None
-    check_any_weight(factor.counts.weight_sum)
-    spectrum = summary.spectrum or factor.spectrum()
-    return Training(learned, factor, summary.folds, spectrum, Choice(recipe.rule.name, 0.0))
+    if not factor.counts.weight_sum > 0.0:
+        check_counts(factor.counts.n_rows, 0.0)
+    return Factored(learned, factor, summary.folds, summary.spectrum or factor.spectrum())
 
 
-def _cut_to_size(recipe: Recipe, training: Training) -> Training:
+def _cut_to_size(rule: Rule, factored: Factored) -> Factored:
     """Choose the number of hidden units along the nested path, and cut layer and factors down to it."""
-    learned, factor, folds = training.learned, training.factor, training.folds
+    learned, factor, folds = factored.learned, factored.factor, factored.folds
     assert learned.layer is not None
     assert folds is not None
     n_fixed = learned.n_features - learned.layer.map_.biases.shape[0]
-    n_hidden = choose_size(factor, folds, recipe.rule, n_fixed=n_fixed)
+    n_hidden = choose_size(factor, folds, rule, n_fixed=n_fixed)
     cut = factor.leading(n_fixed + n_hidden)
-    return replace(
-        training,
-        learned=learned.leading(n_hidden),
-        factor=cut,
-        folds=folds.leading(n_fixed + n_hidden),
-        spectrum=cut.spectrum(),
-    )
+    return Factored(learned.leading(n_hidden), cut, folds.leading(n_fixed + n_hidden), cut.spectrum())

@@ -10,8 +10,8 @@ import numpy as np
 
 from ocrep._choices import pick
 from ocrep._features.random_layer import RandomLayer, check_nested
-from ocrep._linalg.folds import plan_of
 from ocrep._training.hidden_size import cv_error_of
+from ocrep._training.recipe import plan_of
 from ocrep.analysis.evaluator import Evaluator, rules_to_compare
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.estimators.base import ClosedForm

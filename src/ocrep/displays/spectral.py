@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ocrep._linalg.spectrum import Spectrum, rank_tolerance
+from ocrep._linalg.factor import rank_tolerance
+from ocrep._linalg.spectrum import Spectrum
 from ocrep.analysis.evaluator import gamma_grid
 from ocrep.displays.base import BLUE, GREEN, GREY, VERMILION, Display
 from ocrep.estimators.base import ClosedForm

@@ -31,7 +31,7 @@ from ocrep._training.learned import Learned
 from ocrep._training.outputs import network_outputs
 from ocrep._training.recipe import Recipe
 from ocrep._training.targets import Labels, Numbers
-from ocrep._training.train import Training, decide, extend, train
+from ocrep._training.train import Factored, Training, decide, extend, train
 from ocrep._transaction import unchanged_on_error
 
 
@@ -117,7 +117,7 @@ class ClosedForm(BaseEstimator, ABC):
         check_is_fitted(self)
         other = copy(self)
         other.gamma = gamma
-        other._store(decide(self._training(), rules.resolve(gamma), getattr(self, "calibrate", None)))
+        other._store(decide(self._factored(), rules.resolve(gamma), getattr(self, "calibrate", None)))
         return other
 
     def as_float32(self) -> Self:
@@ -135,7 +135,7 @@ class ClosedForm(BaseEstimator, ABC):
         if layer is not None:
             other.layer_ = copy(layer)
             other.layer_.map_ = layer.map_.astype(single)
-            other._learned = replace(self._learned, layer=other.layer_)
+            other.__dict__["_learned"] = replace(self._learned, layer=other.layer_)
         return other
 
     @abstractmethod
@@ -173,35 +173,35 @@ class ClosedForm(BaseEstimator, ABC):
             self._check_place(X)
             if not on_device(X):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        self._store(extend(recipe, MemoryRows(X, y, sample_weight), self._training() if self._is_trained else None))
+        self._store(extend(recipe, MemoryRows(X, y, sample_weight), self._factored() if self._is_trained else None))
 
     @property
     def _is_trained(self) -> bool:
         return hasattr(self, "factor_")
 
-    def _training(self) -> Training:
-        return Training(self._learned, self.factor_, self.folds_, self.spectrum_, self.choice_)
+    def _factored(self) -> Factored:
+        return Factored(self._learned, self.factor_, self.folds_, self.spectrum_)
 
     def _store(self, training: Training) -> None:
         """Present a training as scikit-learn's attributes."""
-        learned, spectrum, gamma = training.learned, training.spectrum, training.choice.gamma
-        self._learned = learned
+        factored, solution = training.factored, training.solution
+        learned = self._learned = factored.learned
         self.n_features_in_ = learned.n_inputs
         self.__dict__.pop("feature_names_in_", None)
         if learned.columns is not None:
             self.feature_names_in_ = np.asarray(learned.columns, dtype=object)
         if learned.layer is not None:
             self.layer_, self.n_hidden_ = learned.layer, learned.layer.map_.biases.shape[0]
-        self.factor_, self.folds_, self.spectrum_ = training.factor, training.folds, spectrum
-        self.choice_, self.gamma_ = training.choice, gamma
-        self.singular_values_, self.rank_ = spectrum.singular_values, spectrum.rank
-        self.condition_number_ = float(spectrum.condition())
-        self.regularized_condition_number_ = float(spectrum.condition(gamma))
-        self._store_outputs(training, spectrum.weights(gamma).T, spectrum.intercept(gamma))
+        self.factor_, self.folds_, self.spectrum_ = factored.factor, factored.folds, factored.spectrum
+        self.choice_, self.gamma_ = training.choice, training.choice.gamma
+        self.singular_values_, self.rank_ = solution.singular_values, solution.rank
+        self.condition_number_ = solution.condition
+        self.regularized_condition_number_ = solution.regularized_condition
+        self._store_outputs(training)
 
     @abstractmethod
-    def _store_outputs(self, training: Training, weights: Any, intercept: Any) -> None:
-        """Store W (n_targets, n_features), b and what belongs to the targets, in scikit-learn's shapes."""
+    def _store_outputs(self, training: Training) -> None:
+        """Store the weights, the constant and what belongs to the targets, in scikit-learn's shapes."""
 
     def _outputs(self, X: Any) -> Any:
         """HW + b of checked rows."""

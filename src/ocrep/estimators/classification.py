@@ -190,10 +190,12 @@ class Classification(ClassifierMixin, ClosedForm):
         check_more_than_one("classes", given)
         return given
 
-    def _store_outputs(self, training: Training, weights: Any, intercept: Any) -> None:
-        assert isinstance(training.learned.targets, Labels)
-        assert training.learned.targets.classes is not None
-        self.classes_, self.coef_, self.intercept_ = training.learned.targets.classes, weights, intercept
+    def _store_outputs(self, training: Training) -> None:
+        targets = training.factored.learned.targets
+        assert isinstance(targets, Labels)
+        assert targets.classes is not None
+        self.classes_ = targets.classes
+        self.coef_, self.intercept_ = training.solution.weights, training.solution.intercept
         self.__dict__.pop("calibrator_", None)
         if training.calibrator is not None:
             self.calibrator_ = training.calibrator

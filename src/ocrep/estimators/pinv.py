@@ -34,7 +34,7 @@ class _Network(ClosedForm):
         auto = isinstance(self.n_hidden, str) and self.n_hidden == "auto"
         if isinstance(self.n_hidden, str) and not auto:
             raise ValueError(f"n_hidden={self.n_hidden!r} must be a whole number ≥ 1, or 'auto'.")
-        size = check_size("max_hidden", self.max_hidden) if auto else check_size("n_hidden", self.n_hidden)
+        size: Any = check_size("max_hidden", self.max_hidden) if auto else self.n_hidden
         return RandomLayer(size, **{name: getattr(self, name) for name in _LAYER}), auto
 
     def __sklearn_tags__(self) -> Any:

@@ -20,6 +20,8 @@ from ocrep.estimators.lazy import DEVIATIONS, predict_lazily, score_lazily
 class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
     """What the regressors share."""
 
+    _targets = Numbers
+
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
 
@@ -94,9 +96,6 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
             return score_lazily(self, X, y, sample_weight, labels=False).r2
         return super().score(X, y, sample_weight)
 
-    def _targets(self) -> Numbers:
-        return Numbers()
-
     def _predict_lazily(self, X: Any, return_std: bool) -> Any:
         check_is_fitted(self)
         n_columns = None if self._one_dimensional else len(self.coef_)
@@ -107,7 +106,8 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
     def _one_dimensional(self) -> bool:
         return isinstance(self._learned.targets, Numbers) and self._learned.targets.one_dimensional
 
-    def _store_outputs(self, training: Training, weights: Any, intercept: Any) -> None:
+    def _store_outputs(self, training: Training) -> None:
+        weights, intercept = training.solution.weights, training.solution.intercept
         one = self._one_dimensional
         self.coef_ = weights[0, :] if one else weights
         self.intercept_ = float(intercept[0]) if one else intercept

@@ -97,6 +97,8 @@ class Rule(ABC):
     """One way to choose γ."""
 
     name: str
+    folds: FoldPlan | None = None
+    """How the rule divides the rows into folds; None without cross-validation."""
 
     @property
     def needs(self) -> Needs:
@@ -107,11 +109,6 @@ class Rule(ABC):
     def degree(self) -> int | None:
         """The power of c by which γ changes when H is scaled by c; None if γ does not depend on H."""
         return 2
-
-    @property
-    def folds(self) -> FoldPlan | None:
-        """How the rule divides the rows into folds; None without cross-validation."""
-        return None
 
     @property
     def description(self) -> str:
@@ -189,11 +186,8 @@ def short_repr(value: DataclassInstance) -> str:
 
 
 def _check_scale(spectrum: Spectrum) -> None:
-    """Raise `NotApplicable` if float64 cannot hold the squares: γ goes with σ₁² and the criteria with T²."""
-    xp = array_namespace(spectrum.sigma)
-    size_T = float(xp.max(xp.abs(spectrum.UtT))) if spectrum.rank else 0.0
-    size_W = size_T / spectrum.smallest if spectrum.rank else 0.0
-    for name, size in (("features", spectrum.largest), ("targets", size_T), ("weights", size_W)):
+    """γ goes with σ₁² and the criteria with T²: raise for sizes that float64 cannot square."""
+    for name, size in spectrum.sizes().items():
         if size and not SMALLEST < size < 1.0 / SMALLEST:
             raise NotApplicable(
                 f"The {name} are of size {size:.0e}, whose square float64 cannot hold: rescale the data."

@@ -109,7 +109,7 @@ class KFold(GridRule):
         return "rows" if self.scoring == "error" else "folds"
 
     @property
-    def folds(self) -> FoldPlan:
+    def folds(self) -> FoldPlan:  # type: ignore[override]
         """The division of the rows by `n_folds` and `seed`."""
         return FoldPlan(self.n_folds, self.seed)
 
@@ -165,7 +165,7 @@ class OCRePCV(FlooredRule):
         return "folds"
 
     @property
-    def folds(self) -> FoldPlan:
+    def folds(self) -> FoldPlan:  # type: ignore[override]
         """The division of the rows by `n_folds` and `seed`."""
         return FoldPlan(self.n_folds, self.seed)
 

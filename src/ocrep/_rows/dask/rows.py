@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._rows.checks import check_any_rows, check_any_weight
+from ocrep._rows.checks import check_counts
 from ocrep._rows.dask.partitions import Partitions, described
 from ocrep._rows.memory import MemoryRows, columns_of
 from ocrep._rows.rows import Part, Rows, Summary
@@ -70,8 +70,7 @@ class DaskRows(Rows):
             shape = (1,) * (self._target_axes - 1)
             return Survey(0, 1.0, nothing, nothing, declared.dtype, target_shape=shape, columns=declared.columns)
         survey = self._run("survey", partial(_survey, needs), Survey.merge)
-        check_any_rows(0 if survey is None else survey.n_rows)
-        check_any_weight(survey.weight_sum)
+        check_counts(*((0, 0.0) if survey is None else (survey.n_rows, survey.weight_sum)))
         return survey
 
     def accumulate(

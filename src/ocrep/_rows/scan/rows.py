@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from ocrep._rows.block import Block, Triple, recut
-from ocrep._rows.checks import check_any_rows, check_any_weight, check_columns, checked
+from ocrep._rows.checks import check_columns, check_counts, checked
 from ocrep._rows.rows import LocalRows
 from ocrep._rows.scan.scan import Scan
 from ocrep._rows.survey import Needs, Range, Survey
@@ -45,7 +45,7 @@ class ScanRows(LocalRows):
         survey = self._surveyed(first, needs)
         self._dtype = survey.dtype
         if not self.once:
-            check_any_weight(survey.weight_sum)
+            check_counts(survey.n_rows, survey.weight_sum)
         elif needs.range and not survey.weight_sum > 0.0:
             raise ValueError(
                 "The first block of a stream gives the inputs' range, but it has no row of positive weight: "
@@ -72,7 +72,7 @@ class ScanRows(LocalRows):
             if inputs:
                 check_columns(block, self._n_inputs, self._columns, than="the first block")
                 self._check_stated_range(block)
-            block = checked(block, labels=self._labels, shape=self._target_shape)
+            block = checked(block, labels=self._labels, shape=self._target_shape, inputs=inputs)
             self.n_parts_read = block.part_number + 1
             done += block.X.shape[0]
             yield block
@@ -90,7 +90,7 @@ class ScanRows(LocalRows):
         blocks = self.scan.source.blocks()
         first = next(blocks, None)
         if first is None:
-            check_any_rows(0)
+            check_counts(0, 0.0)
             raise AssertionError
         if self.once:
             self._opened = chain([first], blocks)
