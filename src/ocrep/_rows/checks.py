@@ -32,7 +32,9 @@ def check_lengths(n_rows: int, **others: Any) -> None:
     """Targets and weights have as many rows as X."""
     for name, values in others.items():
         if values is not None and tuple(values.shape[:1]) != (n_rows,):
-            raise ValueError(f"X has {n_rows} rows, but {name} has the shape {tuple(values.shape)}.")
+            raise ValueError(
+                f"X has {n_rows} rows, but {name} has the shape {tuple(values.shape)}: each row needs both."
+            )
 
 
 def check_counts(n_rows: int, weight_sum: float) -> None:
@@ -45,12 +47,23 @@ def check_counts(n_rows: int, weight_sum: float) -> None:
         )
 
 
-def check_numeric(name: str, kind: str, *, place: str = "", role: str = "inputs") -> None:
+def check_numeric(name: str | int, kind: str, *, place: str = "", role: str = "inputs") -> None:
     """A column holds numbers; `kind` says in a word what it holds."""
     if kind not in ("numbers", "booleans", "unknown"):
         raise ValueError(
-            f"{place}column {name!r} holds {kind}, but {role} must be numbers: encode it as numbers, or leave it out."
+            f"{place}column {name!r} holds {kind}, but {role} must be numbers: encode it as numbers, or leave it out "
+            "(in ocrep.scan by columns=[…])."
         )
+
+
+def text_column(X: Any) -> int:
+    """The first column of an array that cannot be read as numbers; 0 if all can."""
+    for number, column in enumerate(np.asarray(X, dtype=object).T):
+        try:
+            column.astype(np.float64)
+        except (TypeError, ValueError):
+            return number
+    return 0
 
 
 def check_columns(block: Block, n_inputs: int, columns: tuple[str, ...] | None, *, than: str) -> None:
@@ -171,6 +184,7 @@ def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
 
 def check_two_classes(counting: Any) -> None:
     """Rows of positive weight hold at least two classes."""
+    check_counts(1, len(counting))
     if len(counting) < 2:
         raise ValueError(
             f"The rows of positive weight hold only one class, {counting.tolist()}: a classifier needs rows of at "

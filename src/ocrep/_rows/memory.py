@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.block import Block, Triple
-from ocrep._rows.checks import check_numeric, checked
+from ocrep._rows.checks import check_numeric, checked, text_column
 from ocrep._rows.device import as_real, check_same_device, on_device
 from ocrep._rows.inputs import as_weights
 from ocrep._rows.rows import LocalRows
@@ -84,7 +84,9 @@ def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any
     except ValueError as error:
         if "could not convert string" not in str(error):
             raise
-        raise ValueError(f"X holds texts, but inputs must be numbers: encode them as numbers ({error}).") from None
+        number = text_column(X)
+        check_numeric(number if columns is None else columns[number], "texts")
+        raise
     if y is not None:
         y = check_array(y, dtype=None, input_name="y", **options)
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), columns

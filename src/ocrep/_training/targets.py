@@ -12,7 +12,7 @@ import numpy as np
 from ocrep._linalg.arrays import Array, array_namespace, device_of
 from ocrep._rows.block import Block, Triple
 from ocrep._rows.checks import check_two_classes
-from ocrep._rows.device import to_device_of
+from ocrep._rows.device import to_device_of, to_host
 from ocrep._rows.survey import Survey
 
 
@@ -70,7 +70,10 @@ class Labels:
         xp = array_namespace(y) if not isinstance(y, np.ndarray) else np
         by_row = xp.ones(y.shape, dtype=xp.float64, device=device_of(y)) if xp is not np else np.ones(len(y))
         for label, factor in self.class_weight.items():
-            by_row = xp.where(y == label, xp.asarray(float(factor)), by_row)
+            if isinstance(y, np.ndarray):
+                by_row = np.where(y == label, float(factor), by_row)
+            elif isinstance(label, Real) and float(label).is_integer():  # `learn` names others, which are not in y
+                by_row = xp.where(y == int(float(label)), xp.full_like(by_row, float(factor)), by_row)
         return by_row if weight is None else weight * by_row
 
     def learn(self, survey: Survey) -> Labels:
@@ -120,7 +123,7 @@ class Labels:
 
     def _raise_unknown(self, block: Block, row: int) -> None:
         assert self.classes is not None
-        label = block.y[row].item() if hasattr(block.y[row], "item") else block.y[row]
+        (label,) = to_host(block.y[row : row + 1]).tolist()
         raise ValueError(
             f"{block.row(row)}the label {label!r} is not among the classes {self.classes.tolist()}: "
             "name all labels as classes=[…]."

@@ -135,8 +135,7 @@ def decide(factored: Factored, rule: Rule, calibrate: str | None, rows: RowBlock
 def _factored(learned: Learned, summary: Summary) -> Factored:
     factor = summary.factor if summary.folds is None else summary.folds.merged()
     assert factor is not None
-    if not factor.counts.weight_sum > 0.0:
-        check_counts(factor.counts.n_rows, 0.0)
+    check_counts(1, factor.counts.weight_sum)
     return Factored(learned, factor, summary.folds, summary.spectrum or factor.spectrum())
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ocrep._rows.block import Block
+from ocrep._rows.checks import check_numeric, text_column
 from ocrep._rows.survey import Range
 
 
@@ -52,5 +53,9 @@ def as_inputs(X: Any) -> Any:
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers.")
     if X.dtype.kind not in "biufO":
-        raise ValueError(f"X holds {'texts' if X.dtype.kind in 'US' else X.dtype}, but inputs must be numbers.")
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        check_numeric(text_column(X), {"m": "dates or times", "M": "dates or times"}.get(X.dtype.kind, "texts"))
+    try:
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    except ValueError:
+        check_numeric(text_column(X), "texts")
+        raise
