@@ -26,17 +26,18 @@ class Agreement:
             y = (y != predicted).astype(np.float64)
             predicted = np.zeros_like(y)
         y, predicted = (a.reshape(len(a), -1).astype(np.float64) for a in (y, predicted))
-        mean = w @ y / w.sum()
-        return cls(float(w.sum()), mean, w @ (y - mean) ** 2, w @ (y - predicted) ** 2)
+        total = float(w.sum())
+        mean = w @ y / (total or 1.0)
+        return cls(total, mean, w @ (y - mean) ** 2, w @ (y - predicted) ** 2)
 
     def merge(self, other: Agreement) -> Agreement:
         """The sums over the rows of both."""
         weight = self.weight + other.weight
-        away = other.mean - self.mean
+        away, share = other.mean - self.mean, other.weight / (weight or 1.0)
         return Agreement(
             weight,
-            self.mean + away * (other.weight / weight),
-            self.spread + other.spread + away**2 * (self.weight * other.weight / weight),
+            self.mean + away * share,
+            self.spread + other.spread + away**2 * (self.weight * share),
             self.error + other.error,
         )
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep._rows import open_rows
 from ocrep._rows.block import Block, Triple
+from ocrep._rows.checks import check_counts
 from ocrep._rows.rows import Part
 from ocrep._rows.survey import Needs
 from ocrep._training.agreement import Agreement
@@ -40,17 +41,17 @@ def score_lazily(model: ClosedForm, X: Any, y: Any, sample_weight: Any, *, label
     _declared_dtype(model, X)
     bare = _light(model)
     bare.__dict__.pop("feature_names_in_", None)
-    return open_rows(X, y, sample_weight).accumulate(partial(_agreement, bare, labels), Agreement.merge)
+    agreement = open_rows(X, y, sample_weight).accumulate(partial(_agreement, bare, labels), Agreement.merge)
+    check_counts(1, agreement.weight)
+    return agreement
 
 
 def _agreement(model: ClosedForm, labels: bool, part: Part) -> Agreement | None:
-    """The agreement over the rows of one partition; None if none of them counts."""
+    """The agreement over the rows of one partition; None if it has no rows."""
     if not part.check(Needs(labels=labels, range=False)):
         return None
     total = None
     for X, y, weight in part.triples(_plain, _ROWS):
-        if weight is not None and not weight.any():
-            continue
         found = Agreement.of(y, model.predict(X), weight, labels=labels)
         total = found if total is None else total.merge(found)
     return total

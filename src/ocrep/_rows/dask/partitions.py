@@ -18,7 +18,7 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Alias, DataNode, List, Task, TaskRef
 
-from ocrep._rows.checks import check_numeric
+from ocrep._rows.checks import check_lengths, check_numeric
 from ocrep._rows.memory import kind_of
 
 # Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
@@ -173,8 +173,7 @@ def _like(X: Any, name: str, part: Any) -> Any:
     """`part` in the row chunks of X."""
     mine, theirs = part.chunks[0], X.chunks[0]
     if not _unknown(mine) and not _unknown(theirs):
-        if sum(mine) != sum(theirs):
-            raise ValueError(f"{name} has {sum(mine)} rows and X has {sum(theirs)}: each row needs both.")
+        check_lengths(sum(theirs), **{name: part})
         return part.rechunk({0: theirs})
     if len(mine) != len(theirs):
         raise ValueError(

@@ -79,7 +79,7 @@ class DaskRows(Rows):
         """Every partition on the worker that holds it, then a tree of merges."""
         summary = self._run("accumulate", step, merge)
         if summary is None:
-            raise ValueError("The Dask collections hold no rows of positive weight: at least one row must count.")
+            check_counts(0, 0.0)
         return summary
 
     def _run(self, what: str, step: Callable[[Part], Any], merge: Callable[[Any, Any], Any]) -> Any:
