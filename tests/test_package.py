@@ -3,14 +3,13 @@
 import doctest
 import importlib.metadata
 import importlib.util
-import re
 import subprocess
 import sys
-import textwrap
 import types
 from pathlib import Path
 
 import pytest
+from support.pages import run_page
 
 import ocrep
 
@@ -84,13 +83,7 @@ def test_examples_in_docstrings(module):
 
 
 def test_the_readme_prints_what_it_says(capsys):
-    text = README.read_text(encoding="utf-8")
-    first, *others = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    printed = re.search(r"```text\n(.*?)```", text, flags=re.DOTALL).group(1)
-    exec(first, {})
-    assert capsys.readouterr().out == printed
-    for code in others:
-        exec(textwrap.dedent(code), {})
+    assert run_page("README.md", capsys, alone=True) == 3
 
 
 def test_the_page_of_rules_is_up_to_date():

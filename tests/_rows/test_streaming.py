@@ -1,8 +1,5 @@
 """The same network from rows in memory, on disk and in streams."""
 
-import re
-from pathlib import Path
-
 import dask
 import dask.array as da
 import h5py
@@ -10,6 +7,7 @@ import numpy as np
 import polars
 import pytest
 import zarr
+from support.pages import run_page
 from support.rows_on_disk import NAMES, as_blocks, as_dataset, as_glob, cut, frame_of
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules, scan
@@ -341,8 +339,4 @@ def test_predictions_come_block_by_block(problem, tmp_path):
 
 def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs" / "out-of-core.md").read_text(encoding="utf-8")
-    names = {}
-    for code, printed in re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, flags=re.DOTALL):
-        exec(code, names)
-        assert capsys.readouterr().out == printed
+    assert run_page("docs/out-of-core.md", capsys) == 6

@@ -1,14 +1,13 @@
 """Displays: scikit-learn's convention, and that what is drawn is what the model says."""
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from support.pages import run_page
 from support.problems import smooth_problem
 
 from ocrep import (
@@ -200,14 +199,9 @@ def test_a_missing_matplotlib_is_named(model, monkeypatch):
 
 
 def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
-    text = (Path(__file__).parents[2] / "docs" / "displays.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    namespace = {}
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(block, namespace)
+    assert run_page("docs/displays.md", capsys) == 3
     assert {file.name for file in tmp_path.iterdir()} == {"displays.png", "report.html"}
-    told = re.search(r"```text\n(.*?)```", text, flags=re.DOTALL).group(1)
-    assert told in capsys.readouterr().out
 
 
 def test_drawing_libraries_are_loaded_only_to_draw():

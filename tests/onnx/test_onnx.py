@@ -2,9 +2,7 @@
 
 import json
 import os
-import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -21,6 +19,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from support.pages import run_page
 from support.problems import smooth_problem
 
 from ocrep import (
@@ -381,11 +380,8 @@ def test_the_converters_work_without_our_own_call():
 
 
 def test_the_page_on_models_prints_what_it_says(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    for code, printed in re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, flags=re.DOTALL):
-        exec(code, {})
-        assert capsys.readouterr().out == printed
+    assert run_page("docs/models.md", capsys, alone=True) == 2
 
 
 # What cannot be exported
