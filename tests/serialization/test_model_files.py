@@ -48,7 +48,8 @@ from ocrep.literature import (
     RELMRegressor,
     TROPELMRegressor,
 )
-from ocrep.serialization import ModelFileError, model_files, model_info, names, record
+from ocrep.serialization import ModelFileError, model_files, model_info, names
+from ocrep.serialization.archive import FORMAT
 
 X, Y = smooth_problem(90, 4)
 BOTH = np.column_stack([Y, np.cos(Y)])
@@ -187,7 +188,7 @@ def test_the_file_says_how_it_was_written(file):
     info = model_info(file)
     assert info.type_name == "sklearn.pipeline.Pipeline"
     assert info.ocrep_version == ocrep.__version__
-    assert info.format == record.FORMAT
+    assert info.format == FORMAT
     assert info.created.endswith("+00:00")
     with pytest.raises(AttributeError):
         info.format = 2
@@ -353,16 +354,16 @@ def test_no_flipped_byte_gives_a_wrong_model(file):
     [
         {"ocrep_version": "0.9.3"},
         {"ocrep_version": "1.0.0"},
-        {"format": record.FORMAT + 1},
+        {"format": FORMAT + 1},
     ],
 )
 def test_a_newer_file_is_refused_politely(changed, file):
     save_model(PinvRegressor(3), file)
     rewritten(file, **changed)
     version = changed.get("ocrep_version", ocrep.__version__)
-    number = changed.get("format", record.FORMAT)
+    number = changed.get("format", FORMAT)
     sentence = f"has format {number} and was written by ocrep {version}, and this is ocrep {ocrep.__version__}, "
-    with pytest.raises(ModelFileError, match=f"{sentence}which reads formats up to {record.FORMAT}: upgrade with pip"):
+    with pytest.raises(ModelFileError, match=f"{sentence}which reads formats up to {FORMAT}: upgrade with pip"):
         load_model(file)
     assert model_info(file).ocrep_version == version
 

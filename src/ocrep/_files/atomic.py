@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 
 @contextmanager
@@ -21,21 +21,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         # A rename over a device such as /dev/null, by a user who may, would take it from every program.
         raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
-    part = Path(name)
+    part = target.with_name(f".{target.name}.{uuid4().hex[:8]}.part")
+    # Until it has the mode of the file it replaces, only its owner may read it.
+    part.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)
     try:
         yield part
         with part.open("rb") as written:
             os.fsync(written.fileno())
-        # mkstemp gives 0600: a replaced file keeps its mode, a new one gets the mode that open() would give.
-        part.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        if target.exists():
+            part.chmod(target.stat().st_mode & 0o777)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -61,12 +61,9 @@ def _parsed(column: Any, name: str, start: int) -> np.ndarray:
     try:
         return _finite(words.cast(pyarrow.float64()).to_numpy(), name, start)
     except pyarrow.ArrowInvalid:
-        for row, word in enumerate(words.to_pylist(), start + 1):
-            if word is not None and not _is_number(word):
-                raise DataError(
-                    f"Column {name!r} must hold numbers, as in training, but row {row} holds {word!r}."
-                ) from None
-        raise  # pragma: no cover - the whole column fails, but each word alone does not
+        found = enumerate(words.to_pylist(), start + 1)
+        row, word = next((row, word) for row, word in found if word is not None and not _is_number(word))
+    raise DataError(f"Column {name!r} must hold numbers, as in training, but row {row} holds {word!r}.")
 
 
 def _is_number(word: str) -> bool:
@@ -80,14 +77,12 @@ def _is_number(word: str) -> bool:
 def _finite(values: np.ndarray, name: str, start: int) -> np.ndarray:
     # A finite sum proves that all values are finite; only otherwise is each looked at.
     with np.errstate(over="ignore", invalid="ignore"):
-        suspect = not np.isfinite(values.sum(dtype=np.float64))
-    if suspect:
-        infinite = np.flatnonzero(np.isinf(values))
-        if len(infinite):
-            raise DataError(
-                f"Column {name!r} holds an infinite number in row {start + int(infinite[0]) + 1}: "
-                "replace it, or leave it empty for a missing value."
-            )
+        infinite: Any = () if np.isfinite(values.sum(dtype=np.float64)) else np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise DataError(
+            f"Column {name!r} holds an infinite number in row {start + int(infinite[0]) + 1}: "
+            "replace it, or leave it empty for a missing value."
+        )
     return values
 
 
@@ -96,18 +91,12 @@ def _booleans(column: Any, name: str, start: int) -> np.ndarray:
     if types.is_boolean(column.type):
         return column.cast(pyarrow.float32()).to_numpy()
     words = _without_missing(pc.utf8_trim_whitespace(column.cast(pyarrow.string())))
-    true, false = (pc.is_in(words, pyarrow.array(known)) for known in (TRUE_WORDS, FALSE_WORDS))
-    missing = words.is_null().to_numpy()
-    known = pc.or_(true, false).to_numpy() | missing
-    if not known.all():
-        row = int(np.flatnonzero(~known)[0])
-        raise DataError(
-            f"Column {name!r} must hold True or False, as in training, but row {start + row + 1} holds "
-            f"{words[row].as_py()!r}."
-        )
-    values = true.to_numpy().astype(np.float32)
-    values[missing] = np.nan
-    return values
+    places = pc.index_in(words, pyarrow.array([*FALSE_WORDS, *TRUE_WORDS]))
+    unknown = np.flatnonzero(pc.and_(places.is_null(), words.is_valid()))
+    if len(unknown):
+        row, word = start + int(unknown[0]) + 1, words[int(unknown[0])].as_py()
+        raise DataError(f"Column {name!r} must hold True or False, as in training, but row {row} holds {word!r}.")
+    return pc.divide(places, len(FALSE_WORDS)).cast(pyarrow.float32()).to_numpy()
 
 
 def _texts(column: Any, name: str, start: int) -> np.ndarray:

@@ -7,17 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
 
-Kind = Literal["csv", "parquet", "arrow"]
-_KINDS: dict[str, Kind] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".arrow": "arrow",
-}
+_KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".feather": "arrow", ".arrow": "arrow"}
 
 
 class DataError(ValueError):
@@ -26,24 +17,23 @@ class DataError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a file of rows is stored."""
-
-    kind: Kind
-    tabs: bool = False
-    gzipped: bool = False
+    kind: str
+    """ "csv", "parquet" or "arrow"."""
+    tabs: bool
+    gzipped: bool
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
     """Tell the format by the suffix: .csv, .tsv (also with .gz), .parquet, .pq, .feather, .arrow."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    gzipped = suffixes[-1:] == [".gz"]
-    last = (suffixes[:-1] if gzipped else suffixes)[-1:]
-    kind = _KINDS.get(last[0]) if last else None
+    name = Path(os.fspath(path).lower())
+    gzipped = name.suffix == ".gz"
+    suffix = name.with_suffix("").suffix if gzipped else name.suffix
+    kind = _KINDS.get(suffix)
     if kind is None or (gzipped and kind != "csv"):
         raise DataError(
             f"{path}: the suffix does not tell a known format; known are {', '.join(_KINDS)}, .csv.gz and .tsv.gz."
         )
-    return Format(kind, tabs=last == [".tsv"], gzipped=gzipped)
+    return Format(kind, tabs=suffix == ".tsv", gzipped=gzipped)
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
@@ -69,5 +59,4 @@ def nearest(name: str, known: Sequence[str]) -> str:
     near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
-    shown = ", ".join(map(repr, known[:8]))
-    return f"it has {shown}{' and more' if len(known) > 8 else ''}."
+    return f"it has {', '.join(map(repr, known[:8]))}{' and more' if len(known) > 8 else ''}."

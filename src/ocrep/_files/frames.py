@@ -45,7 +45,6 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:
-    """Return the number of rows if the file states it (Parquet, Arrow), otherwise None."""
     reader = reader_of(path)
     with reader.reading():
         return reader.n_rows()

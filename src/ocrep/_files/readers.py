@@ -16,8 +16,8 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
-from ocrep._files.csv_text import CsvText
-from ocrep._files.formats import DataError, Kind, check_file, format_of
+from ocrep._files.csv_text import delimiter_of, first_fault, header_of
+from ocrep._files.formats import DataError, check_file, format_of
 
 BLOCK_ROWS = 2**15
 # Arrow reads some blocks of a CSV file ahead: with 4 MB they would need twice the memory of everything else.
@@ -52,7 +52,10 @@ class Reader(ABC):
         return None
 
     def stated_range(self, columns: Sequence[str]) -> Range | None:
-        """Return the range that the file's statistics state; None if a column has no statistics."""
+        """Return the range that the file's statistics state; None if a column has no statistics.
+
+        Statistics leave out NaN and nulls, but these raise an error when the rows are read.
+        """
         return None
 
     def fingerprint(self) -> str:
@@ -67,7 +70,7 @@ class Reader(ABC):
         """Turn what the libraries raise into a `DataError` that names the file, and the line where that is known."""
         try:
             yield
-        except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        except (pyarrow.ArrowException, OSError, EOFError, csv.Error) as error:
             raise DataError(self._explain(error)) from error
 
     def _explain(self, error: Exception) -> str:
@@ -100,7 +103,6 @@ class FileReader(Reader):
         return names
 
     def schema(self) -> Any:
-        """Return the Arrow schema, after the checks of `column_names`."""
         names = self.column_names()
         with self.reading():
             return self._schema(names)
@@ -126,25 +128,23 @@ class ParquetReader(FileReader):
         return pyarrow.parquet.read_schema(self.name)
 
     def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield batches, reading pages as they are needed."""
         return self._parquet_batches(self.name, columns)
 
     def n_rows(self) -> int:
-        """Return the number of rows in the footer."""
         return int(pyarrow.parquet.read_metadata(self.name).num_rows)
 
     def stated_range(self, columns: Sequence[str]) -> Range | None:
-        """Return the range over all row groups, if each of them has statistics.
-
-        Statistics leave out NaN and nulls, but these raise an error when the rows are read.
-        """
         return _range_of(pyarrow.parquet.read_metadata(self.name), columns)
 
 
 class ArrowReader(FileReader):
-    """Arrow IPC and Feather: mapped into memory, in the batches it was written in or smaller ones."""
+    """Arrow IPC and Feather: mapped into memory, in slices of the batches it was written in; nothing is copied."""
 
     _read_as = " as Arrow"
+
+    def _stored_batches(self) -> Iterator[Any]:
+        file = self._file()
+        return (file.get_batch(i) for i in range(file.num_record_batches))
 
     def _file(self) -> Any:
         return pyarrow.ipc.open_file(pyarrow.memory_map(self.name))
@@ -153,14 +153,10 @@ class ArrowReader(FileReader):
         return self._file().schema
 
     def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield slices of the stored batches; nothing is copied."""
-        file = self._file()
-        return self._cut(file.get_batch(i).select(list(columns)) for i in range(file.num_record_batches))
+        return self._cut(batch.select(list(columns)) for batch in self._stored_batches())
 
     def n_rows(self) -> int:
-        """Return the sum over the stored batches."""
-        file = self._file()
-        return sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
+        return sum(batch.num_rows for batch in self._stored_batches())
 
 
 class CsvReader(FileReader):
@@ -170,14 +166,14 @@ class CsvReader(FileReader):
 
     def __init__(self, path: str, *, block_rows: int = BLOCK_ROWS, block_bytes: int = BLOCK_BYTES) -> None:
         super().__init__(path, block_rows=block_rows)
-        self._text, self._block_bytes = CsvText(path), block_bytes
+        self._block_bytes = block_bytes
 
     def _names(self) -> list[str]:
-        return self._text.header()
+        return header_of(self.name)
 
     def _schema(self, names: Sequence[str]) -> Any:
         with pyarrow.csv.open_csv(self.name, **self._options(names)) as reader:
-            return reader.schema
+            return _of_text(reader.schema)
 
     def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
         """Yield batches with the given types; a value of another type raises with its line, if that is known."""
@@ -196,20 +192,18 @@ class CsvReader(FileReader):
     def table(self, columns: Sequence[str]) -> Any:
         """Read columns of the whole file; unlike in `schema`, all values of a column decide its type."""
         table = pyarrow.csv.read_csv(self.name, **self._options(columns))
-        raw = [field.name for field in table.schema if field.type in (pyarrow.binary(), pyarrow.large_binary())]
-        if raw:  # Arrow's types for text that is not UTF-8
-            raise UnicodeDecodeError("utf-8", b"", 0, 1, f"column {raw[0]}")
+        _of_text(table.schema)
         return table
 
     def _options(self, columns: Sequence[str], **convert: Any) -> dict[str, Any]:
         return {
             "read_options": pyarrow.csv.ReadOptions(block_size=self._block_bytes, use_threads=False),
-            "parse_options": pyarrow.csv.ParseOptions(delimiter=self._text.delimiter(), newlines_in_values=True),
+            "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter_of(self.name), newlines_in_values=True),
             "convert_options": pyarrow.csv.ConvertOptions(include_columns=list(columns), **convert),
         }
 
     def _explain(self, error: Exception) -> str:
-        return self._text.first_fault() or super()._explain(error)
+        return first_fault(self.name) or super()._explain(error)
 
 
 class FragmentReader(Reader):
@@ -234,21 +228,13 @@ class FragmentReader(Reader):
             with self._fragment.open() as opened:
                 yield from self._parquet_batches(opened, columns)
             return
-        yield from self._fragment.to_batches(
-            schema=self._dataset_schema,
-            columns=list(columns),
-            batch_size=self._block_rows,
-            batch_readahead=1,
-            fragment_readahead=1,
-            use_threads=False,
-        )
+        options = {"batch_size": self._block_rows, "batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+        yield from self._fragment.to_batches(schema=self._dataset_schema, columns=list(columns), **options)
 
     def n_rows(self) -> int | None:
-        """Return the sum over the fragment's row groups; None for other formats than Parquet."""
         return sum(int(group.num_rows) for group in self._fragment.row_groups) if self._is_parquet else None
 
     def stated_range(self, columns: Sequence[str]) -> Range | None:
-        """Return the range that a whole Parquet file states; None for a part of a file."""
         return _range_of(self._fragment.metadata, columns) if self._is_whole_parquet_file(columns) else None
 
     def _is_whole_parquet_file(self, columns: Sequence[str]) -> bool:
@@ -261,33 +247,35 @@ class FragmentReader(Reader):
 
 def reader_of(path: str | os.PathLike[str], *, block_rows: int = BLOCK_ROWS) -> FileReader:
     """Return the reader for a file, by its suffix; nothing is opened yet."""
-    readers: dict[Kind, type[FileReader]] = {"parquet": ParquetReader, "arrow": ArrowReader, "csv": CsvReader}
+    readers: dict[str, type[FileReader]] = {"parquet": ParquetReader, "arrow": ArrowReader, "csv": CsvReader}
     return readers[format_of(path).kind](os.fspath(path), block_rows=block_rows)
 
 
 def readers_of_dataset(dataset: Any) -> list[Reader]:
-    """Return one reader per fragment."""
     return [FragmentReader(fragment, dataset.schema, i) for i, fragment in enumerate(dataset.get_fragments())]
+
+
+def _of_text(schema: Any) -> Any:
+    """Return the schema of a CSV file; raise if it has binary columns, Arrow's type for text that is not UTF-8."""
+    for field in schema:
+        if pyarrow.types.is_binary(field.type) or pyarrow.types.is_large_binary(field.type):
+            raise pyarrow.ArrowInvalid(f"column {field.name} is not UTF-8 text")
+    return schema
 
 
 def _range_of(metadata: Any, columns: Sequence[str]) -> Range | None:
     """Return the range over all row groups; None unless each states that of every column."""
     places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-    low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
-    for g in range(metadata.num_row_groups):
-        group = metadata.row_group(g)
-        for j, name in enumerate(columns):
-            stated = _number_range(group.column(places[name]).statistics) if name in places else None
-            if stated is None:
-                return None
-            low[j], high[j] = min(low[j], stated[0]), max(high[j], stated[1])
-    return low, high
+    if not places.keys() >= set(columns):
+        return None
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    stated = [[_ends(group.column(places[name]).statistics) for name in columns] for group in groups]
+    low, high = np.moveaxis(np.array(stated, dtype=np.float64).reshape(-1, len(columns), 2), 2, 0)
+    if not (np.isfinite(low) & np.isfinite(high)).all():
+        return None
+    return low.min(axis=0, initial=np.inf), high.max(axis=0, initial=-np.inf)
 
 
-def _number_range(statistics: Any) -> tuple[float, float] | None:
-    if statistics is None or not statistics.has_min_max:
-        return None
-    ends = statistics.min, statistics.max
-    if not all(isinstance(end, bool | int | float) and np.isfinite(end) for end in ends):
-        return None
-    return float(ends[0]), float(ends[1])
+def _ends(statistics: Any) -> tuple[float, float]:
+    stated = statistics is not None and statistics.has_min_max and isinstance(statistics.min, bool | int | float)
+    return (statistics.min, statistics.max) if stated else (np.nan, np.nan)

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -85,38 +86,24 @@ def table_writer(path: str | os.PathLike[str]) -> Iterator[Write]:
             return
         form = format_of(path)
         part = stack.enter_context(replacing(path))
-        if form.kind == "csv":
-            yield _csv_writer(stack.enter_context(_text(part, form)), "\t" if form.tabs else ",")
-        else:
+        if form.kind != "csv":
             yield _arrow_writer(part, form, stack)
-
-
-@contextmanager
-def _text(part: Path, form: Format) -> Iterator[Any]:
-    with part.open("wb") as file, ExitStack() as stack:
-        # No time stamp in the gzip header: the same rows give the same bytes.
-        raw: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0)) if form.gzipped else file
-        text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
-        yield text
-        text.flush()
-        text.detach()
+            return
+        raw: Any = stack.enter_context(part.open("wb"))
+        if form.gzipped:  # no time stamp in the header: the same rows give the same bytes
+            raw = gzip.GzipFile("", "wb", fileobj=raw, mtime=0)
+        text = stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
+        yield _csv_writer(text, "\t" if form.tabs else ",")
 
 
 def _csv_writer(file: Any, delimiter: str) -> Write:
-    header = True
-
-    def write(frame: Any) -> None:
-        nonlocal header
-        frame.to_csv(file, sep=delimiter, header=header, index=False, lineterminator="\n")
-        header = False
-
-    return write
+    header = chain([True], repeat(False))
+    return lambda frame: frame.to_csv(file, sep=delimiter, header=next(header), index=False, lineterminator="\n")
 
 
 def _arrow_writer(part: Path, form: Format, stack: ExitStack) -> Write:
     open_writer: Any = pyarrow.parquet.ParquetWriter if form.kind == "parquet" else pyarrow.ipc.new_file
-    schema: Any = None
-    writer: Any = None
+    schema, writer = None, None
 
     def write(frame: Any) -> None:
         nonlocal schema, writer

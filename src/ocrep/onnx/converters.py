@@ -1,14 +1,18 @@
-"""Converters that skl2onnx calls for our estimators: the results, their shapes, and the nodes."""
+"""Converters that skl2onnx calls, for our estimators and for `SimpleImputer`: results, their shapes, and the nodes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
+import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.impute import SimpleImputer
 
 from ocrep.onnx.graph import Graph, label, outputs, probabilities
-from ocrep.onnx.network import ESTIMATORS, network_of
+from ocrep.onnx.network import ESTIMATORS, OnnxExportError, network_of
 
 
 def register() -> None:
@@ -17,9 +21,8 @@ def register() -> None:
     for kind in ESTIMATORS:
         # Our graphs always return plain arrays; skl2onnx passes the option to every classifier in a pipeline.
         options = {"zipmap": [True, False]} if issubclass(kind, ClassifierMixin) else None
-        skl2onnx.update_registered_converter(
-            kind, f"Ocrep{kind.__name__}", set_shapes, convert, parser=parser(), options=options
-        )
+        name = f"Ocrep{kind.__name__}"
+        skl2onnx.update_registered_converter(kind, name, _set_shapes, _convert, parser=parser(), options=options)
 
 
 def require_skl2onnx() -> Any:
@@ -53,8 +56,7 @@ def parser(number: type | None = None) -> Callable[..., Any]:
     return parse
 
 
-def set_shapes(operator: Any) -> None:
-    """Tell skl2onnx the shapes of the results."""
+def _set_shapes(operator: Any) -> None:
     network = network_of(operator.raw_operator)
     rows = operator.inputs[0].get_first_dimension()
     shapes = {"variable": [rows, network.width]}
@@ -65,22 +67,79 @@ def set_shapes(operator: Any) -> None:
         result.type.shape = shapes[name]
 
 
-def convert(scope: Any, operator: Any, container: Any) -> None:
+def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Turn a fitted estimator into nodes that compute in double, with results cast to their declared types."""
     network = network_of(operator.raw_operator)
     graph = Graph(scope, container)
     results = dict(zip(network.results, operator.outputs, strict=True))
-    inputs = [graph.double(variable.full_name) for variable in operator.inputs]
-    Z = outputs(graph, network, graph("Concat", *inputs, axis=1) if len(inputs) > 1 else inputs[0])
-
-    def give(name: str, value: str) -> None:
-        kind = results[name].type.to_onnx_type().tensor_type.elem_type
-        graph("Cast", value, to=kind, to_name=results[name].full_name)
-
+    Z = outputs(graph, network, graph.joined(graph.double(variable.full_name) for variable in operator.inputs))
     if network.labels is None:
-        give("variable", Z)
+        graph.give(Z, results["variable"])
         return
     label(graph, network.labels, Z, to_name=results["label"].full_name)
-    give("scores", graph.squeezed(Z) if network.width == 1 else Z)
+    graph.give(graph.squeezed(Z) if network.width == 1 else Z, results["scores"])
     if network.calibrated:
-        give("probabilities", probabilities(graph, Z, len(network.labels)))
+        graph.give(probabilities(graph, Z, len(network.labels)), results["probabilities"])
+
+
+def fills_text(imputer: SimpleImputer) -> bool:
+    """Whether the columns are text."""
+    return any(isinstance(value, str) for value in imputer.statistics_)
+
+
+def set_imputer_shape(operator: Any) -> None:
+    """Declare the width: the columns that have values, and the indicators."""
+    width = len(_kept(operator.raw_operator)) + len(_flagged(operator.raw_operator))
+    operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), width]
+
+
+def convert_imputer(scope: Any, operator: Any, container: Any) -> None:
+    """Replace missing entries by the learned values; skl2onnx's own converter rounds to single and omits indicators.
+
+    ONNX has no missing strings, so the empty string counts as missing, and so does the missing value as text ("nan").
+    """
+    imputer, graph = operator.raw_operator, Graph(scope, container)
+    X = graph.joined(variable.full_name for variable in operator.inputs)
+    flagged = _flagged(imputer)
+    if fills_text(imputer):
+        if len(flagged):
+            raise OnnxExportError(
+                "SimpleImputer(add_indicator=True) cannot be converted for columns of text: use add_indicator=False."
+            )
+        missing = _missing_text(graph, X, imputer.missing_values)
+        values = np.array([value if isinstance(value, str) else "" for value in imputer.statistics_], dtype=object)
+    else:
+        X = graph.double(X)
+        missing = _missing_numbers(graph, X, imputer.missing_values)
+        values = np.asarray(imputer.statistics_, dtype=np.float64)
+    filled = graph("Where", missing, graph.constant(values), X)
+    parts = [graph("Gather", filled, graph.constant(_kept(imputer)), axis=1)]
+    if len(flagged):
+        parts.append(graph.double(graph("Gather", missing, graph.constant(flagged), axis=1)))
+    graph.give(graph.joined(parts), operator.outputs[0])
+
+
+def _kept(imputer: SimpleImputer) -> np.ndarray:
+    return np.flatnonzero([imputer.keep_empty_features or not _is_nan(value) for value in imputer.statistics_])
+
+
+def _flagged(imputer: SimpleImputer) -> np.ndarray:
+    return imputer.indicator_.features_ if imputer.add_indicator else np.arange(0)
+
+
+def _missing_numbers(graph: Graph, X: str, missing_value: Any) -> str:
+    if missing_value is None or _is_nan(missing_value):
+        return graph("IsNaN", X)
+    return graph("Equal", X, graph.constant(np.full(1, float(missing_value))))
+
+
+def _missing_text(graph: Graph, X: str, missing_value: Any) -> str:
+    known = [missing_value] if isinstance(missing_value, str) else ["", str(missing_value)]
+    # Comparing text needs opset 19; a table of two keys does the same in older ones.
+    table: dict[str, Any] = {"keys_strings": known, "values_int64s": [1] * len(known), "default_int64": 0}
+    found = graph("LabelEncoder", X, op_domain="ai.onnx.ml", op_version=2, **table)
+    return graph("Cast", found, to=graph.types.BOOL)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, Real) and math.isnan(value)

@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep import __version__
 from ocrep._choices import pick
 from ocrep._files.atomic import replacing
-from ocrep.onnx.converters import parser, register, require_skl2onnx
-from ocrep.onnx.imputer import convert_imputer, set_imputer_shape
-from ocrep.onnx.inputs import Input, inputs_of
+from ocrep.onnx.converters import (
+    convert_imputer,
+    fills_text,
+    parser,
+    register,
+    require_skl2onnx,
+    set_imputer_shape,
+)
 from ocrep.onnx.network import ESTIMATORS, OnnxExportError
 
 # Runtimes have supported these operator sets since 2023, and newer operators are not needed.
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """One input of a graph."""
+
+    name: str
+    width: int
+    text: bool = False
 
 
 def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
@@ -49,7 +69,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     model = getattr(model, "best_estimator_", model)  # what a search over parameters found
     check_is_fitted(model)
     register()
-    inputs = inputs_of(model, example)
+    inputs = _inputs_of(model, example)
     graph = _double_graph(skl2onnx, model, inputs)
     _prepare_ends(graph.graph, inputs, single)
     _describe(graph, model)
@@ -63,7 +83,58 @@ def save_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32
         part.write_bytes(graph.SerializeToString())
 
 
-def _double_graph(skl2onnx: Any, model: Any, inputs: list[Input]) -> Any:
+def _inputs_of(model: Any, example: Any = None) -> list[_Input]:
+    """The inputs that a fitted model needs; the example says which columns are text, or else the fitted steps do."""
+    if sparse.issparse(example):
+        raise OnnxExportError("A graph takes dense arrays, and the example is sparse: give example.toarray().")
+    first = _first_step(model)
+    if not hasattr(first, "n_features_in_"):
+        raise OnnxExportError(f"A graph takes columns of numbers or text, and the model begins with {first!r}.")
+    if not isinstance(first, ColumnTransformer):
+        return [_Input("X", first.n_features_in_)]
+    names = getattr(first, "feature_names_in_", None)
+    text = _text_columns(first) if example is None else _text_in(example, first.n_features_in_)
+    if names is not None:
+        return [_Input(str(name), 1, place in text) for place, name in enumerate(names)]
+    if text:
+        raise OnnxExportError(
+            "The model selects text columns by position, and one ONNX input holds one type: "
+            "fit it on a data frame, with columns selected by name."
+        )
+    return [_Input("X", first.n_features_in_)]
+
+
+def _first_step(model: Any) -> Any:
+    while isinstance(model, Pipeline):
+        model = model.steps[0][1]
+    return model
+
+
+def _text_in(example: Any, n_columns: int) -> set[int]:
+    """The columns of a data frame that hold something else than numbers."""
+    if getattr(example, "ndim", 0) != 2 or not hasattr(example, "dtypes") or example.shape[1] != n_columns:
+        raise OnnxExportError(f"The example must be a data frame with the {n_columns} columns the model was fitted on.")
+    return {place for place, kind in enumerate(example.dtypes) if getattr(kind, "kind", "O") not in "iufb"}
+
+
+def _text_columns(columns: ColumnTransformer) -> set[int]:
+    text = set()
+    for name, step, _ in columns.transformers_:
+        places = columns._transformer_to_input_indices[name]  # scikit-learn offers no public way to resolve columns
+        if not isinstance(step, str):
+            text |= {place for place, is_text in zip(places, _takes_text(_first_step(step)), strict=False) if is_text}
+    return text
+
+
+def _takes_text(step: Any) -> Iterator[bool]:
+    """For each column of a fitted step, whether it holds text."""
+    if isinstance(step, SimpleImputer):
+        yield from [fills_text(step)] * len(step.statistics_)
+    for categories in getattr(step, "categories_", ()):
+        yield any(isinstance(value, str) for value in np.asarray(categories).tolist())
+
+
+def _double_graph(skl2onnx: Any, model: Any, inputs: list[_Input]) -> Any:
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 
     types = [(one.name, (StringTensorType if one.text else DoubleTensorType)([None, one.width])) for one in inputs]
@@ -86,7 +157,7 @@ def _double_graph(skl2onnx: Any, model: Any, inputs: list[Input]) -> Any:
         ) from error
 
 
-def _prepare_ends(graph: Any, inputs: list[Input], single: bool) -> None:
+def _prepare_ends(graph: Any, inputs: list[_Input], single: bool) -> None:
     """Rename inputs as the columns, drop those that no node reads, and cast numbers if single precision is wanted."""
     from onnx import TensorProto, helper
 

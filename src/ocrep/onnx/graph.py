@@ -6,15 +6,15 @@ for an input such as 10⁴ ± 1, whose mid-range needs more digits, and not at a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ocrep._features.activations import ACTIVATIONS, Activation
+from ocrep._features.activations import ACTIVATIONS
 from ocrep._features.hidden_map import HiddenMap
 from ocrep.literature.units import MixedMap
-from ocrep.onnx.network import Network, OnnxExportError
+from ocrep.onnx.network import Hidden, Network, OnnxExportError
 
 
 class Graph:
@@ -23,10 +23,8 @@ class Graph:
     def __init__(self, scope: Any, container: Any) -> None:
         from onnx import TensorProto, helper
 
-        self.types = TensorProto
-        self._helper = helper
-        self._scope = scope
-        self._container = container
+        self.types, self._helper = TensorProto, helper
+        self._scope, self._container = scope, container
 
     def __call__(self, kind: str, *inputs: str, to_name: str | None = None, **attributes: Any) -> str:
         """Add a node, and return the name of its result."""
@@ -44,32 +42,41 @@ class Graph:
         self._container.add_initializer(name, kind, array.shape, flat)
         return name
 
-    def squeezed(self, name: str, *, to_name: str | None = None) -> str:
+    def squeezed(self, name: str) -> str:
         """Turn an (n, 1) array into a vector."""
-        return self("Squeeze", name, self.constant(np.array([1])), to_name=to_name)
+        return self("Squeeze", name, self.constant(np.array([1])))
 
     def double(self, name: str) -> str:
         """Cast to double."""
         return self("Cast", name, to=self.types.DOUBLE)
 
+    def joined(self, names: Iterable[str]) -> str:
+        """Put arrays next to each other."""
+        first, *more = names
+        return self("Concat", first, *more, axis=1) if more else first
 
-def features(graph: Graph, hidden: HiddenMap | MixedMap | None, X: str) -> str:
+    def give(self, value: str, result: Any) -> None:
+        """Cast a value to the type that a result declares, under its name."""
+        self("Cast", value, to=result.type.to_onnx_type().tensor_type.elem_type, to_name=result.full_name)
+
+
+def features(graph: Graph, hidden: Hidden, X: str) -> str:
     """The network's features for inputs X."""
     if hidden is None:
         return X
     if isinstance(hidden, MixedMap):
         linear = graph("Gather", _scaled(graph, hidden.maps[0], X), graph.constant(hidden.inputs), axis=1)
-        return graph("Concat", linear, *(features(graph, part, X) for part in hidden.maps), axis=1)
+        return graph.joined([linear, *(features(graph, part, X) for part in hidden.maps)])
     scaled = _scaled(graph, hidden, X)
     units = _units(graph, hidden, scaled)
-    return graph("Concat", scaled, units, axis=1) if hidden.direct_link else units
+    return graph.joined([scaled, units]) if hidden.direct_link else units
 
 
 def outputs(graph: Graph, network: Network, X: str) -> str:
     """HW + b, (n_samples, n_targets); the logits if the network is calibrated; H for a layer alone."""
     H = features(graph, network.hidden, X)
-    for stage in network.stages:
-        H = graph("Add", graph("MatMul", H, graph.constant(stage.weights)), graph.constant(stage.intercept))
+    for weights, intercept in network.stages:
+        H = graph("Add", graph("MatMul", H, graph.constant(weights)), graph.constant(intercept))
     return H
 
 
@@ -86,8 +93,7 @@ def label(graph: Graph, labels: np.ndarray, scores: str, *, to_name: str) -> Non
 def probabilities(graph: Graph, logits: str, n_classes: int) -> str:
     """Probabilities (n_samples, n_classes) from one logit per class, or from a single logit for two classes."""
     if n_classes == 2:
-        zeros = graph("Mul", logits, graph.constant(np.zeros(1)))
-        logits = graph("Concat", zeros, logits, axis=1)
+        logits = graph.joined([graph("Mul", logits, graph.constant(np.zeros(1))), logits])
     return graph("Softmax", logits, axis=1)
 
 
@@ -100,11 +106,21 @@ def _scaled(graph: Graph, hidden: HiddenMap, X: str) -> str:
 
 
 def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
-    activate = _ACTIVATIONS[_name_of(hidden.activation)]
-    Z = graph("MatMul", X, graph.constant(hidden.weights))
+    name = next((name for name, known in ACTIVATIONS.items() if known == hidden.activation), None)
+    if name is None:
+        raise OnnxExportError(
+            f"The activation {hidden.activation.function!r} is a function of your own, which a graph cannot hold: "
+            f"use one of the named activations, {', '.join(sorted(ACTIVATIONS))}."
+        )
+    products = graph("MatMul", X, graph.constant(hidden.weights))
     if hidden.activation.radial:
-        return activate(graph, _minus_distances(graph, hidden, X, Z))
-    return activate(graph, graph("Add", Z, graph.constant(hidden.biases)))
+        Z = _minus_distances(graph, hidden, X, products)
+    else:
+        Z = graph("Add", products, graph.constant(hidden.biases))
+    if name == "hardlimit":
+        return graph.double(graph("GreaterOrEqual", Z, graph.constant(np.zeros(1))))
+    # The other activations have the names of their operators.
+    return graph({"gaussian": "Exp"}.get(name, name.capitalize()), Z)
 
 
 def _minus_distances(graph: Graph, hidden: HiddenMap, X: str, products: str) -> str:
@@ -113,28 +129,3 @@ def _minus_distances(graph: Graph, hidden: HiddenMap, X: str, products: str) -> 
     distances = graph("Sub", squares, graph("Mul", products, graph.constant(np.full(1, 2.0))))
     distances = graph("Add", distances, graph.constant((hidden.weights**2).sum(axis=0)))
     return graph("Mul", graph("Relu", distances), graph.constant(-np.abs(hidden.biases)))
-
-
-def _name_of(activation: Activation) -> str:
-    for name, known in ACTIVATIONS.items():
-        if known == activation:
-            return name
-    raise OnnxExportError(
-        f"The activation {activation.function!r} is a function of your own, which a graph cannot hold: "
-        f"use one of the named activations, {', '.join(sorted(ACTIVATIONS))}."
-    )
-
-
-def _hardlimit(graph: Graph, Z: str) -> str:
-    return graph.double(graph("GreaterOrEqual", Z, graph.constant(np.zeros(1))))
-
-
-_ACTIVATIONS: dict[str, Callable[[Graph, str], str]] = {
-    "sigmoid": lambda graph, Z: graph("Sigmoid", Z),
-    "tanh": lambda graph, Z: graph("Tanh", Z),
-    "relu": lambda graph, Z: graph("Relu", Z),
-    "sin": lambda graph, Z: graph("Sin", Z),
-    "gaussian": lambda graph, Z: graph("Exp", Z),
-    "hardlimit": _hardlimit,
-    "identity": lambda graph, Z: Z,
-}

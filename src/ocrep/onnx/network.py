@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep import literature
@@ -15,11 +17,18 @@ from ocrep._features.random_layer import RandomLayer
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
 
-Classifier: TypeAlias = PinvClassifier | TikhonovClassifier
-Pruned: TypeAlias = literature.OPELMRegressor | literature.PrunedELMRegressor | literature.TROPELMRegressor
-OnOneNetwork: TypeAlias = (
-    literature.ELMClassifier | literature.ELMRegressor | literature.RELMClassifier | literature.RELMRegressor
-)
+Hidden: TypeAlias = HiddenMap | MixedMap | None
+"""None if the features are the inputs themselves."""
+
+_ON_NETWORK = (literature.ELMClassifier, literature.ELMRegressor, literature.RELMClassifier, literature.RELMRegressor)
+_WITH_MAP = (RandomLayer, literature.OPELMRegressor, literature.PrunedELMRegressor, literature.TROPELMRegressor)
+_HIDDEN: dict[type, Callable[[Any], Hidden]] = {
+    **dict.fromkeys(_WITH_MAP, attrgetter("map_")),
+    **dict.fromkeys((PinvClassifier, PinvRegressor), attrgetter("layer_.map_")),
+    **dict.fromkeys((TikhonovClassifier, TikhonovRegressor), lambda model: None),
+}
+ESTIMATORS: tuple[type, ...] = (*_HIDDEN, *_ON_NETWORK)
+"""All estimators that `network_of` can read."""
 
 
 class OnnxExportError(ValueError):
@@ -27,22 +36,13 @@ class OnnxExportError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Linear:
-    """HW + b."""
-
-    weights: np.ndarray
-    """(n_features_out, n_targets)."""
-    intercept: np.ndarray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Network:
     """A fitted estimator as arrays."""
 
-    hidden: HiddenMap | MixedMap | None
-    """None if the features are the inputs themselves."""
-    stages: tuple[Linear, ...] = ()
-    """The output weights, then the calibration if there is one; empty for a layer alone."""
+    hidden: Hidden
+    stages: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    """Weights (n_features_out, n_targets) and intercept of the output, then those of the calibration if there is one;
+    empty for a layer alone."""
     labels: np.ndarray | None = None
     """The classes of a classifier, as text or whole numbers."""
 
@@ -61,61 +61,29 @@ class Network:
     @property
     def width(self) -> int | None:
         """Columns of the result; None for a layer alone, whose inputs may be part of it."""
-        return self.stages[-1].weights.shape[1] if self.stages else None
+        return self.stages[-1][0].shape[1] if self.stages else None
 
 
 def network_of(model: Any) -> Network:
     """Read a fitted estimator of this library."""
     check_is_fitted(model)
-    return _read(model)
-
-
-@singledispatch
-def _read(model: Any) -> Network:
-    raise OnnxExportError(f"{type(model).__name__} is not an estimator of ocrep.")
-
-
-@_read.register
-def _layer(model: RandomLayer) -> Network:
-    return Network(model.map_)
-
-
-@_read.register
-def _with_layer(model: PinvRegressor | PinvClassifier) -> Network:
-    return _trained(model, model.layer_.map_)
-
-
-@_read.register
-def _without_layer(model: TikhonovRegressor | TikhonovClassifier) -> Network:
-    return _trained(model, None)
-
-
-@_read.register
-def _pruned(model: Pruned) -> Network:
-    return _trained(model, model.map_)
-
-
-@_read.register
-def _on_one_network(model: OnOneNetwork) -> Network:
-    return network_of(model.network_)
-
-
-ESTIMATORS: tuple[type, ...] = tuple(kind for kind in _read.registry if kind is not object)
-"""All estimators that `network_of` can read."""
-
-
-def _trained(
-    model: PinvRegressor | TikhonovRegressor | Classifier | Pruned, hidden: HiddenMap | MixedMap | None
-) -> Network:
-    output = Linear(np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_))
-    if not isinstance(model, Classifier):
+    if isinstance(model, _ON_NETWORK):
+        return network_of(model.network_)
+    hidden_of = next((read for kind, read in _HIDDEN.items() if isinstance(model, kind)), None)
+    if hidden_of is None:
+        raise OnnxExportError(f"{type(model).__name__} is not an estimator of ocrep.")
+    hidden = hidden_of(model)
+    if isinstance(model, RandomLayer):
+        return Network(hidden)
+    output = np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_)
+    if not is_classifier(model):
         return Network(hidden, (output,))
     labels = _plain_labels(model.classes_)
     if model.calibrate is None:
         return Network(hidden, (output,), labels)
     advice = "call fit with this gamma and calibrate='loo', or set calibrate=None."
     check_is_fitted(model, "calibrator_", msg=f"This γ is not calibrated: {advice}")
-    return Network(hidden, (output, Linear(model.calibrator_.slope, model.calibrator_.offset)), labels)
+    return Network(hidden, (output, (model.calibrator_.slope, model.calibrator_.offset)), labels)
 
 
 def _plain_labels(classes: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The zip file around a model: arrays, the tree that refers to them, and the record."""
+"""The zip file around a model: arrays, the tree that refers to them, and the record of who wrote it, when and how."""
 
 from __future__ import annotations
 
@@ -7,41 +7,69 @@ import json
 import os
 import zipfile
 import zlib
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ocrep._files.atomic import replacing
-from ocrep.serialization.record import ModelFileError
+import sklearn
 
-RECORD = "ocrep.json"
-TREE = "model.json"
-SKOPS_TREE = "schema.json"
+from ocrep import __version__
+from ocrep._files.atomic import replacing
+from ocrep.serialization.names import name_of, path_of
+
+FORMAT = 1
+"""The layout of model files; a new number means that older versions cannot read them."""
+RECORD, TREE, SKOPS_TREE = "ocrep.json", "model.json", "schema.json"
 _MAX_EXPANSION = 100
 """Largest ratio of unpacked to packed size. Our files are not compressed; a small file must not fill the memory."""
+_LOOKS = {
+    b"PK": "it begins like one, but is cut short",
+    b"\x80": "it looks like a pickle, which could run code and is never opened",
+    b"": "its content is of another kind",
+}
 
 
-def read_tree(data: bytes, name: str = TREE) -> Any:
-    """The tree in a model file, or in a file of skops, where its name is `SKOPS_TREE`."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return json.loads(archive.read(name))
+class ModelFileError(ValueError):
+    """A model cannot be written, or a file cannot be read as a model; the message says why and what to do."""
 
 
-def write_archive(path: str | os.PathLike[str], skops_data: bytes, *, tree: Any, record: dict[str, Any]) -> None:
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What a model file says about itself."""
+
+    type_name: str
+    """The model's class by its public name, such as "ocrep.PinvRegressor"."""
+    ocrep_version: str
+    sklearn_version: str
+    created: str
+    """When it was written, in UTC (ISO 8601)."""
+    format: int
+
+
+def write(path: str | os.PathLike[str], model: Any, skops_data: bytes, *, tree: Any) -> None:
     """Write the arrays of a skops file with our tree and record; an existing file is replaced as a whole."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    info = ModelInfo(name_of(path_of(type(model))), __version__, sklearn.__version__, now, FORMAT)
     source = zipfile.ZipFile(io.BytesIO(skops_data))
     with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
         for member in source.infolist():
             if member.filename != SKOPS_TREE:
                 archive.writestr(member, source.read(member))
         archive.writestr(TREE, json.dumps(tree))
-        archive.writestr(RECORD, json.dumps(record, indent=2))
+        archive.writestr(RECORD, json.dumps(asdict(info), indent=2))
 
 
-def read_archive(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, Any]]:
+def read(path: str | os.PathLike[str]) -> tuple[bytes, ModelInfo]:
     """The bytes of a model file and its record; raise if it is another file or would unpack to too much."""
-    data = _read(path)
+    if Path(path).is_dir():
+        raise ModelFileError(f"{path} is a folder, not a model file.")
+    if not Path(path).exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    data = Path(path).read_bytes()
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise ModelFileError(f"{path} is not a model file written by ocrep.save_model: {_look_of(data)}.")
+        look = next(look for start, look in _LOOKS.items() if data.startswith(start)) if data else "it is empty"
+        raise ModelFileError(f"{path} is not a model file written by ocrep.save_model: {look}.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > _MAX_EXPANSION * len(data):
@@ -53,10 +81,16 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, Any]]:
         raise ModelFileError(f"{path} is damaged: {error}") from error
     if not isinstance(record, dict):
         raise ModelFileError(f"{path} is a zip file, but not one written by ocrep.save_model.")
-    return data, record
+    return data, _info(record, path)
 
 
-def as_skops(data: bytes, tree: Any) -> bytes:
+def tree(data: bytes, name: str = TREE) -> Any:
+    """The tree in a model file, or in a file of skops, where its name is `SKOPS_TREE`."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return json.loads(archive.read(name))
+
+
+def with_skops_tree(data: bytes, tree: Any) -> bytes:
     """Add the tree that skops reads to a model file."""
     content = io.BytesIO(data)
     with zipfile.ZipFile(content, "a") as archive:
@@ -64,20 +98,26 @@ def as_skops(data: bytes, tree: Any) -> bytes:
     return content.getvalue()
 
 
-def _read(path: str | os.PathLike[str]) -> bytes:
-    file = Path(path)
-    if file.is_dir():
-        raise ModelFileError(f"{path} is a folder, not a model file.")
-    if not file.exists():
-        raise FileNotFoundError(f"There is no file {path}.")
-    return file.read_bytes()
+def check_not_newer(info: ModelInfo, path: str | os.PathLike[str]) -> None:
+    """Raise if the file comes from a newer release or has a newer format."""
+    if info.format > FORMAT or _release(info.ocrep_version) > _release(__version__):
+        raise ModelFileError(
+            f"{path} has format {info.format} and was written by ocrep {info.ocrep_version}, and this is ocrep "
+            f"{__version__}, which reads formats up to {FORMAT}: upgrade with pip install -U ocrep."
+        )
 
 
-def _look_of(data: bytes) -> str:
-    if not data:
-        return "it is empty"
-    if data.startswith(b"PK"):
-        return "it begins like one, but is cut short"
-    if data.startswith(b"\x80"):
-        return "it looks like a pickle, which could run code and is never opened"
-    return "its content is of another kind"
+def _info(record: dict[str, Any], path: str | os.PathLike[str]) -> ModelInfo:
+    try:
+        info = ModelInfo(**{field.name: record[field.name] for field in fields(ModelInfo)})
+        _release(info.ocrep_version)
+        if [type(value) for value in asdict(info).values()] != [str, str, str, str, int]:
+            raise TypeError("an entry of the wrong type")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} is damaged: its record does not say how it was written ({error}).") from None
+    return info
+
+
+def _release(name: str) -> tuple[int, int]:
+    major, minor = name.split(".")[:2]
+    return int(major), int(minor)

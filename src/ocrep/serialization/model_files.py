@@ -11,9 +11,9 @@ from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn.base import BaseEstimator
 
 from ocrep._features.activations import ACTIVATIONS
-from ocrep.serialization.archive import SKOPS_TREE, as_skops, read_archive, read_tree, write_archive
+from ocrep.serialization import archive
+from ocrep.serialization.archive import ModelFileError, ModelInfo
 from ocrep.serialization.names import OTHERS, OWN, path_of
-from ocrep.serialization.record import ModelFileError, ModelInfo, check_not_newer, info_from, record_of
 from ocrep.serialization.tree import from_file, to_file
 
 _SLOW_TO_IMPORT = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
@@ -54,7 +54,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         data = skops_io.dumps(model)
     except TypeError as error:
         raise ModelFileError(f"This {type(model).__name__} cannot be written, for skops says: {error}") from error
-    write_archive(path, data, tree=to_file(read_tree(data, SKOPS_TREE)), record=record_of(model))
+    archive.write(path, model, data, tree=to_file(archive.tree(data, archive.SKOPS_TREE)))
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
@@ -80,14 +80,19 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
         version.
     """
     skops_io = require_skops()
-    data, record = read_archive(path)
-    info = info_from(record, path)
-    check_not_newer(info, path)
+    data, info = archive.read(path)
+    archive.check_not_newer(info, path)
     try:
-        data = as_skops(data, from_file(read_tree(data), f"{path} was written by ocrep {info.ocrep_version}"))
+        tree = from_file(archive.tree(data), f"{path} was written by ocrep {info.ocrep_version}")
+        data = archive.with_skops_tree(data, tree)
         allowed = _allowed(trusted)
-        _check_trusted(skops_io.get_untrusted_types(data=data), allowed, path)
-        return skops_io.loads(data, trusted=allowed)
+        unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - allowed)
+        if unknown:
+            raise ModelFileError(
+                f"{path} holds types that are not trusted: {', '.join(unknown)}. If you know each of them and where "
+                "the file comes from, name them in load_model(..., trusted=[...])."
+            )
+        return skops_io.loads(data, trusted=sorted(allowed))
     except ModelFileError:
         raise
     except Exception as error:  # the content of the file causes whatever goes wrong here
@@ -96,7 +101,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     """What a model file says about itself; the model is not built."""
-    return info_from(read_archive(path)[1], path)
+    return archive.read(path)[1]
 
 
 def require_skops() -> Any:
@@ -116,22 +121,10 @@ def require_skops() -> Any:
     return skops.io
 
 
-def _allowed(trusted: Iterable[str | type]) -> list[str]:
+def _allowed(trusted: Iterable[str | type]) -> set[str]:
     further = [trusted] if isinstance(trusted, str | type) else trusted
-    return [
-        *map(path_of, OWN.values()),
-        *OTHERS,
-        *(kind if isinstance(kind, str) else path_of(kind) for kind in further),
-    ]
-
-
-def _check_trusted(found: Iterable[str], allowed: Iterable[str], path: str | os.PathLike[str]) -> None:
-    unknown = sorted(set(found) - set(allowed))
-    if unknown:
-        raise ModelFileError(
-            f"{path} holds types that are not trusted: {', '.join(unknown)}. If you know each of them and where the "
-            "file comes from, name them in load_model(..., trusted=[...])."
-        )
+    named = (kind if isinstance(kind, str) else path_of(kind) for kind in further)
+    return {*map(path_of, OWN.values()), *OTHERS, *named}
 
 
 def _check_saveable(model: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ocrep import literature, rules
@@ -19,21 +19,15 @@ from ocrep._training.targets import Labels, Numbers
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
 
-_RULES = {name: kind for name, kind in vars(rules).items() if isinstance(kind, type) and issubclass(kind, rules.Rule)}
-
-# Files contain the names on the left, so these never change. When a class moves, only the right-hand side changes.
+_RULES = (rules.Rule, rules.Choice, rules.Curve)
+_PUBLIC: dict[str, Iterable[type]] = {
+    "ocrep": (PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, RandomLayer, Factor, Spectrum),
+    "ocrep.rules": [kind for kind in vars(rules).values() if isinstance(kind, type) and issubclass(kind, _RULES)],
+    "ocrep.literature": [getattr(literature, name) for name in literature.__all__],
+}
+# Files contain these names, so they never change. When a private class moves, only the right-hand side changes.
 OWN: dict[str, Callable[..., Any]] = {
-    "ocrep.PinvClassifier": PinvClassifier,
-    "ocrep.PinvRegressor": PinvRegressor,
-    "ocrep.TikhonovClassifier": TikhonovClassifier,
-    "ocrep.TikhonovRegressor": TikhonovRegressor,
-    "ocrep.RandomLayer": RandomLayer,
-    "ocrep.Factor": Factor,
-    "ocrep.Spectrum": Spectrum,
-    "ocrep.rules.Choice": rules.Choice,
-    "ocrep.rules.Curve": rules.Curve,
-    **{f"ocrep.rules.{name}": kind for name, kind in _RULES.items()},
-    **{f"ocrep.literature.{name}": getattr(literature, name) for name in literature.__all__},
+    **{f"{room}.{kind.__name__}": kind for room, kinds in _PUBLIC.items() for kind in kinds},
     "ocrep.Activation": Activation,
     "ocrep.Calibrator": Calibrator,
     "ocrep.Counts": Counts,
@@ -66,8 +60,3 @@ _NAMES = {path_of(kind): name for name, kind in OWN.items()}
 def name_of(path: str) -> str:
     """The name in files of the type or function at this path; types of other libraries are named by their path."""
     return _NAMES.get(path, path)
-
-
-def is_own(name: str) -> bool:
-    """Whether a name or path belongs to this library."""
-    return name.partition(".")[0] == "ocrep"

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ocrep import __version__
-from ocrep.serialization.names import OWN, is_own, name_of, path_of
-from ocrep.serialization.record import ModelFileError
+from ocrep.serialization.archive import ModelFileError
+from ocrep.serialization.names import OWN, name_of, path_of
 
 Node: TypeAlias = dict[str, Any]
 
@@ -39,72 +39,62 @@ def _translated(part: Any, translate: Callable[[Node], Node]) -> Any:
 
 
 def _node_to_file(node: Node) -> Node:
-    path = _full_name(node)
+    path = f"{node['__module__']}.{node['__class__']}"
     if not path.replace(".", "_").isidentifier():
         raise ModelFileError(
             f"The model holds a function without a name, {path}, and a file can only refer to functions by name: "
             "define it with def in a module, and name it in load_model(..., trusted=[...])."
         )
-    if not is_own(path):
+    if not path.startswith("ocrep."):
         return node
     name = name_of(path)
     if name not in OWN:
         raise ModelFileError(f"The model holds {path}, which is not among the types that model files can keep.")
-    node = _renamed(node, name)
-    if _has_fields(node, OWN[name]):
-        names, values = _field_names(OWN[name]), node.pop("content")["content"]
+    node, names = _renamed(node, name), _field_names(node, OWN[name])
+    if names is not None:
+        values = node.pop("content")["content"]
         by_position = isinstance(values, list)
         node["fields"] = dict(zip(names, values, strict=True)) if by_position else {key: values[key] for key in names}
     return node
 
 
 def _node_from_file(node: Node, source: str) -> Node:
-    name = _full_name(node)
-    if not is_own(name):
+    name = f"{node['__module__']}.{node['__class__']}"
+    if not name.startswith("ocrep."):
         return node
     if name not in OWN:
         raise ModelFileError(
             f"{source} and holds {name}, which ocrep {__version__} does not know: upgrade with pip install -U ocrep."
         )
-    kind = OWN[name]
-    node = _renamed(node, path_of(kind))
-    if _has_fields(node, kind):
+    node, names = _renamed(node, path_of(OWN[name])), _field_names(node, OWN[name])
+    if names is not None:
         values = node.pop("fields")
-        if set(values) != set(_field_names(kind)):
+        if set(values) != set(names):
             raise ModelFileError(
                 f"{source}, in which {name} had other fields: load it with that version, or fit the model again with "
                 f"{__version__}."
             )
-        node["content"] = _state(kind, values)
+        node["content"] = _state(OWN[name], {field: values[field] for field in names})
     return node
 
 
 def _state(kind: Any, values: dict[str, Node]) -> Node:
     """The state of a dataclass as Python expects it: a list for one with slots, otherwise a dict."""
-    names = _field_names(kind)
     if hasattr(kind, "__setstate__"):
-        return _list_node([values[name] for name in names])
-    key_types = _list_node([{"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}] * len(names))
-    content = {name: values[name] for name in names}
-    node = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
-    return {**node, "content": content, "key_types": key_types}
+        return _builtin("list", "ListNode", content=list(values.values()))
+    key_types = _builtin("list", "ListNode", content=[_builtin("str", "TypeNode")] * len(values))
+    return _builtin("dict", "DictNode", content=values, key_types=key_types)
 
 
-def _list_node(content: list[Node]) -> Node:
-    return {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": content}
+def _builtin(name: str, loader: str, **content: Any) -> Node:
+    return {"__class__": name, "__module__": "builtins", "__loader__": loader, **content}
 
 
-def _has_fields(node: Node, kind: Any) -> bool:
-    """Whether the node is an object of a dataclass, not the class itself."""
-    return node["__loader__"] == "ObjectNode" and is_dataclass(kind)
-
-
-def _field_names(kind: Any) -> list[str]:
-    return [field.name for field in fields(kind)]
-
-
-def _full_name(node: Node) -> str:
-    return f"{node['__module__']}.{node['__class__']}"
+def _field_names(node: Node, kind: Any) -> list[str] | None:
+    """The fields if the node is an object of a dataclass, not the class itself."""
+    if node["__loader__"] == "ObjectNode" and is_dataclass(kind):
+        return [field.name for field in fields(kind)]
+    return None
 
 
 def _renamed(node: Node, name: str) -> Node:
