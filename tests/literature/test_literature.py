@@ -73,8 +73,8 @@ def test_every_parameter_and_attribute_is_documented(estimator):
     model.fit(X, X.iloc[:, 0] if estimator in REGRESSORS else y)
     assert section(estimator, "Parameters") == list(inspect.signature(estimator).parameters)
     assert set(section(estimator, "Attributes")) == {name for name in vars(model) if name.endswith("_")}
-    assert "See Also\n    --------\n" in estimator.__doc__
-    assert "References\n    ----------\n    .. [1]" in estimator.__doc__
+    assert "\nSee Also\n--------\n" in estimator.__doc__
+    assert "\nReferences\n----------\n.. [1]" in estimator.__doc__
 
 
 def test_the_map_of_mixed_units_prints_on_one_line():

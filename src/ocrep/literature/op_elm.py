@@ -14,13 +14,44 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.leave_one_out import press
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.literature.network import fixed_seed
 from ocrep.literature.units import MixedMap, SelectedUnits
 from ocrep.rules import LOO
 
 
 class _RankedUnits(SelectedUnits):
-    """Candidates → ranking → leave-one-out error of the first 1, 2, … units → the best number."""
+    """Candidates → ranking → leave-one-out error of the first 1, 2, … units → the best number.
+
+    Parameters
+    ----------
+    n_hidden : int, default=100
+        Number of sigmoid and Gaussian candidate units together; the inputs are added to them as linear units.
+    n_steps : int or None, default=None
+        How many ranked units to consider; None considers all candidates.
+
+    Attributes
+    ----------
+    n_hidden_ : int
+        Number of selected units, linear units included.
+    ranking_ : ndarray of shape (n_candidates,)
+        Candidates in the order of the ranking. They are numbered from the linear units over the sigmoid units to the
+        Gaussian ones.
+    loo_errors_ : ndarray of shape (n_steps,)
+        Mean squared leave-one-out error of the first 1, 2, … units (at the best γ of the grid if there is one); for
+        several targets in units of their variances.
+    map_ : MixedMap
+        The map from inputs to the selected units.
+
+    See Also
+    --------
+    PrunedELMRegressor : Units selected by the lasso and BIC.
+    ocrep.PinvRegressor : All units, with any rule for γ.
+
+    Notes
+    -----
+    The publication leaves open, and this implementation chooses: equal parts of sigmoid and Gaussian units, and one
+    linear unit per input; random centres as in `ocrep.RandomLayer`; inputs scaled to [−1, 1]; an intercept; for several
+    targets the group lasso instead of MRSR; for γ a log grid from √ε·σ₁² up with a parabola instead of Nelder–Mead.
+    """
 
     _regularized: ClassVar[bool]
 
@@ -59,7 +90,7 @@ class _RankedUnits(SelectedUnits):
     def _candidates(self, X: np.ndarray) -> MixedMap:
         """All inputs as linear units, then sigmoid and Gaussian units in equal parts."""
         n_hidden = check_size("n_hidden", self.n_hidden)
-        rng = np.random.RandomState(fixed_seed(self.random_state))
+        rng = np.random.RandomState(self._seed())
         counts = {"sigmoid": n_hidden - n_hidden // 2, "gaussian": n_hidden // 2}
         maps = [
             RandomLayer(max(count, 1), activation=kind, input_scaling=self.input_scaling, random_state=rng)
@@ -131,51 +162,14 @@ class TROPELMRegressor(_RankedUnits):
     For the first 1, 2, … units of the ranking, the leave-one-out error (PRESS) with Tikhonov regularization is
     minimised over γ [1]_. The SVD gives it for all γ without a further inverse.
 
-    Parameters
-    ----------
-    n_hidden : int, default=100
-        Number of sigmoid and Gaussian candidate units together; the inputs are added to them as linear units.
-    n_steps : int or None, default=None
-        How many ranked units to consider; None considers all candidates.
-    input_scaling : "minmax", (low, high) or None, default="minmax"
-        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the hidden units.
-
     Attributes
     ----------
     gamma_ : float
         γ of the chosen number of units.
-    n_hidden_ : int
-        Number of selected units, linear units included.
-    ranking_ : ndarray of shape (n_candidates,)
-        Candidates in the order of the ranking. They are numbered from the linear units over the sigmoid units to the
-        Gaussian ones.
-    loo_errors_ : ndarray of shape (n_steps,)
-        Mean squared leave-one-out error of the first 1, 2, … units, at the best γ of the grid; for several targets
-        in units of their variances.
-    map_ : MixedMap
-        The map from inputs to the selected units.
-    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
-        Output weights of the selected units.
-    intercept_ : float or ndarray of shape (n_targets,)
-        The constant.
-    n_features_in_ : int
-        Number of inputs.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the inputs, if X has names that are all strings.
 
     See Also
     --------
     OPELMRegressor : The same selection without regularization.
-    PrunedELMRegressor : Units selected by the lasso and BIC.
-    ocrep.PinvRegressor : All units, with any rule for γ.
-
-    Notes
-    -----
-    The publication leaves open, and this implementation chooses: equal parts of sigmoid and Gaussian units, and one
-    linear unit per input; random centres as in `ocrep.RandomLayer`; inputs scaled to [−1, 1]; an intercept; for several
-    targets the group lasso instead of MRSR; a log grid from √ε·σ₁² up with a parabola instead of Nelder–Mead.
 
     References
     ----------
@@ -192,50 +186,14 @@ class OPELMRegressor(_RankedUnits):
     For the first 1, 2, … units of the ranking, the leave-one-out error (PRESS) of least squares is computed, and the
     number with the least error is chosen [1]_.
 
-    Parameters
-    ----------
-    n_hidden : int, default=100
-        Number of sigmoid and Gaussian candidate units together; the inputs are added to them as linear units.
-    n_steps : int or None, default=None
-        How many ranked units to consider; None considers all candidates.
-    input_scaling : "minmax", (low, high) or None, default="minmax"
-        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the hidden units.
-
     Attributes
     ----------
     gamma_ : float
         0: the method does not regularize.
-    n_hidden_ : int
-        Number of selected units, linear units included.
-    ranking_ : ndarray of shape (n_candidates,)
-        Candidates in the order of the ranking. They are numbered from the linear units over the sigmoid units to the
-        Gaussian ones.
-    loo_errors_ : ndarray of shape (n_steps,)
-        Mean squared leave-one-out error of the first 1, 2, … units; for several targets in units of their variances.
-    map_ : MixedMap
-        The map from inputs to the selected units.
-    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
-        Output weights of the selected units.
-    intercept_ : float or ndarray of shape (n_targets,)
-        The constant.
-    n_features_in_ : int
-        Number of inputs.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the inputs, if X has names that are all strings.
 
     See Also
     --------
     TROPELMRegressor : The same selection with Tikhonov regularization.
-    PrunedELMRegressor : Units selected by the lasso and BIC.
-    ocrep.PinvRegressor : All units, with any rule for γ.
-
-    Notes
-    -----
-    The publication leaves open, and this implementation chooses: equal parts of sigmoid and Gaussian units, and one
-    linear unit per input; random centres as in `ocrep.RandomLayer`; inputs scaled to [−1, 1]; an intercept; for several
-    targets the group lasso instead of MRSR.
 
     References
     ----------

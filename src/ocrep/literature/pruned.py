@@ -14,7 +14,6 @@ from sklearn.linear_model import enet_path, lars_path
 from ocrep._choices import pick
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.factor import Factor
-from ocrep.literature.network import fixed_seed
 from ocrep.literature.units import SelectedUnits
 from ocrep.rules.criteria import mean_log
 
@@ -45,12 +44,6 @@ class PrunedELMRegressor(SelectedUnits):
         Number of units before pruning.
     penalty : {"lasso", "elastic_net", "ridge"}, default="lasso"
         The penalty of the path. "ridge" removes only units that explain nothing.
-    activation : str or callable, default="sigmoid"
-        "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
-    input_scaling : "minmax", (low, high) or None, default="minmax"
-        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the hidden layer.
 
     Attributes
     ----------
@@ -66,14 +59,6 @@ class PrunedELMRegressor(SelectedUnits):
         The penalties of the path.
     bic_ : ndarray of shape (n_penalties,)
         The BIC of each model of the path.
-    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
-        Output weights of the kept units.
-    intercept_ : float or ndarray of shape (n_targets,)
-        The constant.
-    n_features_in_ : int
-        Number of inputs.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the inputs, if X has names that are all strings.
 
     See Also
     --------
@@ -112,7 +97,7 @@ class PrunedELMRegressor(SelectedUnits):
 
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         path = pick("penalty", self.penalty, PATHS)
-        seed = fixed_seed(self.random_state)
+        seed = self._seed()
         layer = RandomLayer(
             self.n_hidden, activation=self.activation, input_scaling=self.input_scaling, random_state=seed
         ).fit(X)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from ocrep._features.random_layer import check_size
 from ocrep._training.hidden_size import at_size
 from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.literature.network import NetworkBased, NetworkClassifier, NetworkRegressor
-from ocrep.rules import KFold, Rule, Unregularized
-from ocrep.rules.search import check_grid
+from ocrep.literature.base import NetworkBased, NetworkClassifier, NetworkRegressor
+from ocrep.rules import KFold, Unregularized
 
 # The quartiles of normal data are 1.349 standard deviations apart.
 INTERQUARTILE = 2 * 0.6745
@@ -22,7 +21,40 @@ C1, C2, LEAST_WEIGHT = 2.5, 3.0, 1e-4
 
 
 class _RELM(NetworkBased):
-    """The search over sizes and γ, and the robust second fit."""
+    """The search over sizes and γ, and the robust second fit.
+
+    Parameters
+    ----------
+    n_hidden : int or "search", default="search"
+        Number of hidden units; "search" tries `step`, 2·`step`, … up to `max_hidden`.
+    weighted : bool, default=False
+        Whether to fit again with robust weights from the residuals of the first fit.
+    max_hidden : int, default=200
+        The largest size that "search" tries.
+    step : int, default=5
+        The difference between the sizes that "search" tries.
+    grid : str or sequence of float, default="relm"
+        The γ to try, or a name in `ocrep.rules.GRIDS`; "relm" is 2⁻⁵⁰, …, 2⁵⁰.
+    n_folds : int, default=3
+        Number of folds of the cross-validation.
+
+    Attributes
+    ----------
+    robust_weights_ : ndarray of shape (n_samples,)
+        The weights of the second fit; only if `weighted`.
+
+    Notes
+    -----
+    The publication raises the number of units in steps of 5 and takes "nearly optimal" ones by cross-validation. It
+    leaves open the largest number (200 here), the number of folds (three here), and the residual of a row with several
+    targets or classes (its worst output here). The weights enter as D², as in the weighted least squares of Suykens
+    from which they come. No precision floor is applied to γ.
+
+    References
+    ----------
+    .. [1] Deng, Zheng, Chen, "Regularized extreme learning machine", IEEE Symposium on Computational Intelligence and
+       Data Mining (2009).
+    """
 
     def __init__(
         self,
@@ -47,20 +79,19 @@ class _RELM(NetworkBased):
 
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
         n_hidden, gamma = self._search(X, y, seed)
-        network = self._network(n_hidden, gamma, seed).fit(X, y)
+        network = self._network(n_hidden, seed, gamma=gamma).fit(X, y)
         if not self.weighted:
             return network
         self.robust_weights_ = robust_weights(self._residuals(network, X, y))
-        return self._network(n_hidden, gamma, seed).fit(X, y, sample_weight=self.robust_weights_)
+        return self._network(n_hidden, seed, gamma=gamma).fit(X, y, sample_weight=self.robust_weights_)
 
     def _search(self, X: Any, y: Any, seed: int) -> tuple[int, float]:
         """The size and the γ with the least cross-validation error; all sizes are read from one factor."""
         if self.grid is None:
             raise ValueError("grid=None: give 'relm', another named grid, or numbers > 0.")
-        rule = KFold(n_folds=self.n_folds, grid=check_grid(self.grid, "grid"), floor=0.0)
+        rule = KFold(n_folds=self.n_folds, grid=self.grid, floor=0.0)
         sizes = self._sizes()
-        largest = self._network(sizes[-1], Unregularized(), seed, store_folds=rule.n_folds)
-        largest.fit(X, y)
+        largest = self._network(sizes[-1], seed, gamma=Unregularized(), store_folds=rule.n_folds).fit(X, y)
         tried = [at_size(largest.factor_, largest.folds_, rule, size) for size in sizes]
         best = min(tried, key=lambda size: (size.cv_error, size.n_hidden))
         return best.n_hidden, best.gamma
@@ -73,16 +104,15 @@ class _RELM(NetworkBased):
         step, most = check_size("step", self.step), check_size("max_hidden", self.max_hidden)
         return [*range(step, most + 1, step)] or [most]
 
-    def _network(
-        self, n_hidden: int, gamma: float | Rule, seed: int, *, store_folds: int = 0
-    ) -> PinvRegressor | PinvClassifier:
-        return self._network_class(
-            n_hidden, gamma=gamma, input_scaling=self.input_scaling, store_folds=store_folds, random_state=seed
-        )
-
-    @abstractmethod
     def _residuals(self, network: Any, X: Any, y: Any) -> np.ndarray:
-        """Coded targets minus the outputs of a fitted network, of shape (n_samples, n_outputs)."""
+        """Targets or ±1 codes minus the outputs of a fitted network, of shape (n_samples, n_outputs)."""
+        if is_classifier(self):
+            outputs, classes = network.decision_function(X), network.classes_
+            coded = classes[1:] if outputs.ndim == 1 else classes
+            targets = np.where(np.asarray(y).reshape(-1, 1) == coded, 1.0, -1.0)
+        else:
+            outputs, targets = network.predict(X), np.asarray(y, dtype=np.float64)
+        return targets.reshape(len(outputs), -1) - outputs.reshape(len(outputs), -1)
 
 
 def robust_weights(residuals: np.ndarray) -> np.ndarray:
@@ -91,11 +121,9 @@ def robust_weights(residuals: np.ndarray) -> np.ndarray:
     The robust standard deviation of a target is its interquartile range over 2·0.6745; a row counts by its worst
     target.
     """
-    quartiles = np.quantile(residuals, [0.25, 0.75], axis=0)
-    scale = (quartiles[1] - quartiles[0]) / INTERQUARTILE
+    scale = np.diff(np.quantile(residuals, [0.25, 0.75], axis=0), axis=0) / INTERQUARTILE
     # A scale of zero means that half of the residuals are equal: then no row is an outlier by this measure.
-    relative = np.abs(residuals) / np.where(scale > 0, scale, np.inf)
-    worst = relative.max(axis=1)
+    worst = (np.abs(residuals) / np.where(scale > 0, scale, np.inf)).max(axis=1)
     return np.clip((C2 - worst) / (C2 - C1), LEAST_WEIGHT, 1.0)
 
 
@@ -105,68 +133,12 @@ class RELMRegressor(_RELM, NetworkRegressor):
     It minimises ‖β‖² + γ'·‖D(Hβ − T)‖² over the output weights β of a random hidden layer [1]_. Our γ is 1/γ'. D² holds
     robust weights of the rows if `weighted`, else it is the identity.
 
-    Parameters
-    ----------
-    n_hidden : int or "search", default="search"
-        Number of hidden units; "search" tries `step`, 2·`step`, … up to `max_hidden`.
-    weighted : bool, default=False
-        Whether to fit again with robust weights from the residuals of the first fit.
-    max_hidden : int, default=200
-        The largest size that "search" tries.
-    step : int, default=5
-        The difference between the sizes that "search" tries.
-    grid : str or sequence of float, default="relm"
-        The γ to try, or a name in `ocrep.rules.GRIDS`; "relm" is 2⁻⁵⁰, …, 2⁵⁰.
-    n_folds : int, default=3
-        Number of folds of the cross-validation.
-    input_scaling : "minmax", (low, high) or None, default="minmax"
-        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the hidden layer.
-
-    Attributes
-    ----------
-    gamma_ : float
-        The chosen γ.
-    n_hidden_ : int
-        Number of hidden units.
-    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
-        Output weights β.
-    intercept_ : float or ndarray of shape (n_targets,)
-        0: the method has no intercept.
-    robust_weights_ : ndarray of shape (n_samples,)
-        The weights of the second fit; only if `weighted`.
-    layer_ : RandomLayer
-        The hidden layer.
-    network_ : PinvRegressor
-        The trained network.
-    n_features_in_ : int
-        Number of inputs.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the inputs, if X has names that are all strings.
-
     See Also
     --------
     RELMClassifier : The same method for classification.
     ELMRegressor : A fixed number of units, and C = 1/γ by cross-validation.
     ocrep.PinvRegressor : The network with any rule for γ.
-
-    Notes
-    -----
-    The publication raises the number of units in steps of 5 and takes "nearly optimal" ones by cross-validation. It
-    leaves open the largest number (200 here), the number of folds (three here), and the residual of a row with several
-    targets (its worst target here). The weights enter as D², as in the weighted least squares of Suykens from which
-    they come. No precision floor is applied to γ.
-
-    References
-    ----------
-    .. [1] Deng, Zheng, Chen, "Regularized extreme learning machine", IEEE Symposium on Computational Intelligence and
-       Data Mining (2009).
     """
-
-    def _residuals(self, network: Any, X: Any, y: Any) -> np.ndarray:
-        outputs = network.predict(X)
-        return np.asarray(y, dtype=np.float64).reshape(len(outputs), -1) - outputs.reshape(len(outputs), -1)
 
 
 class RELMClassifier(_RELM, NetworkClassifier):
@@ -176,68 +148,9 @@ class RELMClassifier(_RELM, NetworkClassifier):
     Our γ is 1/γ'. D² holds robust weights of the rows if `weighted`, else it is the identity. The cross-validation
     minimises the squared error of the codes.
 
-    Parameters
-    ----------
-    n_hidden : int or "search", default="search"
-        Number of hidden units; "search" tries `step`, 2·`step`, … up to `max_hidden`.
-    weighted : bool, default=False
-        Whether to fit again with robust weights from the residuals of the first fit.
-    max_hidden : int, default=200
-        The largest size that "search" tries.
-    step : int, default=5
-        The difference between the sizes that "search" tries.
-    grid : str or sequence of float, default="relm"
-        The γ to try, or a name in `ocrep.rules.GRIDS`; "relm" is 2⁻⁵⁰, …, 2⁵⁰.
-    n_folds : int, default=3
-        Number of folds of the cross-validation.
-    input_scaling : "minmax", (low, high) or None, default="minmax"
-        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the hidden layer.
-
-    Attributes
-    ----------
-    gamma_ : float
-        The chosen γ.
-    n_hidden_ : int
-        Number of hidden units.
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    coef_ : ndarray of shape (1, n_hidden_) or (n_classes, n_hidden_)
-        Output weights β.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        0: the method has no intercept.
-    robust_weights_ : ndarray of shape (n_samples,)
-        The weights of the second fit; only if `weighted`.
-    layer_ : RandomLayer
-        The hidden layer.
-    network_ : PinvClassifier
-        The trained network.
-    n_features_in_ : int
-        Number of inputs.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the inputs, if X has names that are all strings.
-
     See Also
     --------
     RELMRegressor : The same method for regression.
     ELMClassifier : A fixed number of units, and C = 1/γ by cross-validated accuracy.
     ocrep.PinvClassifier : The network with any rule for γ.
-
-    Notes
-    -----
-    The publication leaves open the largest number of units (200 here), the number of folds (three here), and the
-    residual of a row with several outputs (its worst output here). The weights enter as D², as in the weighted least
-    squares of Suykens from which they come. No precision floor is applied to γ.
-
-    References
-    ----------
-    .. [1] Deng, Zheng, Chen, "Regularized extreme learning machine", IEEE Symposium on Computational Intelligence and
-       Data Mining (2009).
     """
-
-    def _residuals(self, network: Any, X: Any, y: Any) -> np.ndarray:
-        outputs, classes = network.decision_function(X), network.classes_
-        coded = classes[1:] if outputs.ndim == 1 else classes
-        codes = np.where(np.asarray(y).reshape(-1, 1) == coded, 1.0, -1.0)
-        return codes - outputs.reshape(len(codes), -1)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import validate_data
 
 from ocrep._features.hidden_map import HiddenMap
-from ocrep._transaction import unchanged_on_error
-from ocrep.literature.network import check_not_labels
+from ocrep.literature.base import Method
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -47,61 +46,26 @@ class MixedMap:
 
     def take(self, units: np.ndarray) -> MixedMap:
         """The map of some units only, given by their increasing numbers."""
-        ends = np.cumsum(self.sizes)
-        parts = [
-            units[(units >= end - size) & (units < end)] - (end - size)
-            for size, end in zip(self.sizes, ends, strict=True)
-        ]
-        maps = tuple(part.take(kept) for part, kept in zip(self.maps, parts[1:], strict=True))
-        return replace(self, inputs=self.inputs[parts[0]], maps=maps)
+        starts = np.cumsum((0, *self.sizes))
+        parts = np.split(units, np.searchsorted(units, starts[1:-1]))
+        linear, *hidden = (part - start for part, start in zip(parts, starts[:-1], strict=True))
+        maps = tuple(part.take(kept) for part, kept in zip(self.maps, hidden, strict=True))
+        return replace(self, inputs=self.inputs[linear], maps=maps)
 
 
-class SelectedUnits(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
+class SelectedUnits(MultiOutputMixin, RegressorMixin, Method):
     """A regressor on some of its candidate units: `map_` maps inputs to them, and `coef_` holds their weights."""
 
     map_: Any
-    n_hidden_: int
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Select units and train; if that fails, the estimator stays as it was.
+    def _train(self, X: Any, y: Any) -> None:
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
+        weights, intercept = self._select(X, y.reshape(len(y), -1).astype(np.float64))
+        one = y.ndim == 1
+        self.coef_ = weights[:, 0] if one else weights.T
+        self.intercept_ = float(intercept[0]) if one else intercept
 
-        Sample weights are not supported, because the publications do not define them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        with unchanged_on_error(self):
-            check_not_labels(y, type(self).__name__)
-            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
-            weights, intercept = self._select(X, y.reshape(len(y), -1).astype(np.float64))
-            one = y.ndim == 1
-            self.coef_ = weights[:, 0] if one else weights.T
-            self.intercept_ = float(intercept[0]) if one else intercept
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict targets in the shape that they had in training.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Predicted targets.
-        """
-        check_is_fitted(self)
+    def _predict(self, X: Any) -> np.ndarray:
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return self.map_(X) @ self.coef_.T + self.intercept_
 

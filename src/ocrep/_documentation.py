@@ -1,0 +1,46 @@
+"""Docstrings inherited by section: a class describes what it adds, and its bases describe the rest."""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc, signature
+
+_BY_NAME = ("Parameters", "Attributes", "See Also")
+_ORDER = ("", *_BY_NAME, "Notes", "References", "Examples")
+
+
+def inherit_sections(kind: type) -> None:
+    """Add the sections of its bases to the docstring of a public class of this package.
+
+    Entries of parameters, attributes and "See Also" are merged by name, and the nearest class decides. A parameter is
+    inherited only if the class takes it. The other sections are inherited as a whole.
+    """
+    if kind.__name__.startswith("_") or not _is_documented(kind):
+        return
+    merged: dict[str, dict[str, str]] = {title: {} for title in _ORDER}
+    for base in filter(_is_documented, kind.__mro__):
+        for title, entries in _sections(base).items():
+            merged[title] |= {name: text for name, text in entries.items() if name not in merged[title]}
+    # The fields of a dataclass are not in the signature before its decorator has run.
+    taken = dict.fromkeys([*signature(kind).parameters, *_sections(kind).get("Parameters", ())])
+    merged["Parameters"] = {name: merged["Parameters"][name] for name in taken if name in merged["Parameters"]}
+    summary = merged.pop("")[""]
+    kind.__doc__ = summary + "".join(
+        f"\n\n{title}\n{'-' * len(title)}\n" + "\n".join(entries.values())
+        for title, entries in merged.items()
+        if entries
+    )
+
+
+def _is_documented(kind: type) -> bool:
+    return kind.__module__.startswith("ocrep.") and bool(kind.__doc__)
+
+
+def _sections(kind: type) -> dict[str, dict[str, str]]:
+    """Each section's entries by name; the summary and the sections without entries are one entry."""
+    summary, *rest = re.split(r"\n\n([A-Z][A-Za-z ]+)\n-{3,}\n", cleandoc(kind.__doc__ or ""))
+    sections = {"": {"": summary}}
+    for title, body in zip(rest[::2], rest[1::2], strict=True):
+        entries = re.split(r"\n(?=\S)", body) if title in _BY_NAME else [body]
+        sections[title] = {entry.partition(" : ")[0] if title in _BY_NAME else "": entry for entry in entries}
+    return sections

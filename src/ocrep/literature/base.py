@@ -1,0 +1,194 @@
+"""What the methods share: one contract, and for ELM and RELM a `PinvRegressor` or `PinvClassifier` inside."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, is_regressor
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ocrep._documentation import inherit_sections
+from ocrep._transaction import unchanged_on_error
+from ocrep.estimators import PinvClassifier, PinvRegressor
+
+_SHOWN = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "coef_", "intercept_", "n_hidden_", "layer_")
+
+
+class Method(BaseEstimator, ABC):
+    """A method of the literature.
+
+    Parameters
+    ----------
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
+
+    Attributes
+    ----------
+    n_hidden_ : int
+        Number of hidden units.
+    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
+        Output weights.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X has names that are all strings.
+    """
+
+    input_scaling: Any
+    random_state: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train; if that fails, the estimator stays as it was.
+
+        Sample weights are not supported, because the publications do not define them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training inputs; only ELM and RELM take sparse ones.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Numbers for a regressor; labels of shape (n_samples,) for a classifier.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with unchanged_on_error(self):
+            if is_regressor(self):
+                _check_not_labels(y, type(self).__name__)
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)  # attributes of an earlier fit
+            self._train(X, y)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict targets in the shape that they had in training, or labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Inputs; only ELM and RELM take sparse ones.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predicted targets or labels.
+        """
+        check_is_fitted(self)
+        return self._predict(X)
+
+    @abstractmethod
+    def _train(self, X: Any, y: Any) -> None:
+        """Set the attributes of a fitted estimator."""
+
+    @abstractmethod
+    def _predict(self, X: Any) -> np.ndarray: ...
+
+    def _seed(self) -> int:
+        """One seed for all layers of a fit."""
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+class NetworkBased(Method):
+    """An estimator that fits a network and copies its public attributes.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The chosen γ.
+    intercept_ : float or ndarray of shape (n_targets,)
+        0: the method has no intercept.
+    layer_ : RandomLayer
+        The hidden layer.
+    network_ : PinvRegressor or PinvClassifier
+        The trained network.
+    """
+
+    network_: Any
+    _network_class: ClassVar[type[PinvRegressor] | type[PinvClassifier]]
+
+    def _train(self, X: Any, y: Any) -> None:
+        self.network_ = self._fit_network(X, y, self._seed())
+        for name in _SHOWN:
+            if hasattr(self.network_, name):  # some exist only for classifiers or named columns
+                setattr(self, name, getattr(self.network_, name))
+
+    def _predict(self, X: Any) -> np.ndarray:
+        return self.network_.predict(X)
+
+    def _network(self, n_hidden: int, seed: int, **options: Any) -> PinvRegressor | PinvClassifier:
+        """A network that is not fitted yet, with this estimator's scaling of the inputs."""
+        return self._network_class(n_hidden, input_scaling=self.input_scaling, random_state=seed, **options)
+
+    @abstractmethod
+    def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
+        """Train a network whose hidden layer is drawn with `seed`."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class NetworkRegressor(MultiOutputMixin, RegressorMixin, NetworkBased):
+    """A regressor with a `PinvRegressor` inside."""
+
+    _network_class = PinvRegressor
+
+
+class NetworkClassifier(ClassifierMixin, NetworkBased):
+    """A classifier with a `PinvClassifier` inside.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (1, n_hidden_) or (n_classes, n_hidden_)
+        Output weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        0: the method has no intercept.
+    """
+
+    _network_class = PinvClassifier
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the outputs of the network.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One output for two classes, else one per class.
+        """
+        check_is_fitted(self)
+        return self.network_.decision_function(X)
+
+
+def _check_not_labels(y: Any, method: str) -> None:
+    values = np.asarray(y)
+    labels = values.dtype.kind in "USb"
+    if labels or (values.dtype.kind == "O" and any(isinstance(v, str | bytes | bool) for v in values.flat)):
+        raise ValueError(
+            f"{method} is a method for regression, and y holds class labels: "
+            "use ELMClassifier, RELMClassifier or PinvClassifier."
+        )
