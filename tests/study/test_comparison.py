@@ -11,7 +11,7 @@ from scipy import stats
 from ocrep.analysis.significance import corrected_paired_t_test
 from ocrep.study import comparison as compare
 from ocrep.study.page import number, report_text
-from ocrep.study.published import MISPRINTS, cells, misprint, rivalries
+from ocrep.study.published import MISPRINTS, cells, rivalries
 
 DRAWS, SPLITS = 6, 4
 
@@ -83,7 +83,7 @@ def test_the_table_of_the_paper_is_complete():
         "relm": 4,
         "trop_elm": 8,
     }
-    assert len({c.key for c in cells()}) == len(cells())
+    assert len({(c.experiment, c.data, c.n_hidden, c.method) for c in cells()}) == len(cells())
     best = cell("ocrep_vs_cv", "iris", 50, "ocrep")
     assert (best.error, best.std, best.marked_best) == (1.51, 1.13, True)
     assert cell("trop_elm", "housing", 59, "trop_elm").std is None
@@ -186,11 +186,11 @@ def test_verdicts_both_ways_and_winners(records):
     results = compare.collect(records)
     agrees = compare.compare_pair(rivalry("ocrep_vs_cv", "iris", "cv", 50), results)
     assert (agrees.welch, agrees.paired, agrees.winner, agrees.winner_over_splits) == ("ocrep",) * 4
-    assert compare.same_winner(agrees) is True
+    assert compare.same_winner(agrees.winner, agrees.rivalry) is True
     assert compare.same_verdict(agrees.welch, agrees.rivalry) is True
     differs = compare.compare_pair(rivalry("ocrep_vs_cv", "housing", "cv", 100), results)
     assert (differs.welch, differs.winner) == ("ocrep", "ocrep")
-    assert compare.same_winner(differs) is False
+    assert compare.same_winner(differs.winner, differs.rivalry) is False
     assert compare.same_verdict(differs.welch, differs.rivalry) is False
     relm = compare.compare_pair(rivalry("relm", "diabetes", "relm"), results)
     assert (relm.welch, relm.paired) == ("rival", "rival")
@@ -239,7 +239,7 @@ def test_equal_published_numbers_have_no_winner():
     records = [r for method in ("ocrep", "cv") for r in chosen("path", "delta_ailerons", method, 1.0, 50)]
     pair = compare.compare_pair(tie, compare.collect(records))
     assert pair.winner == "tie"
-    assert compare.same_winner(pair) is None
+    assert compare.same_winner(pair.winner, pair.rivalry) is None
 
 
 def test_condition_ratios():
@@ -255,7 +255,7 @@ def test_condition_ratios():
 
 
 def test_misprints_are_flagged_where_they_are():
-    flagged = [c for c in cells() if misprint(c)]
+    flagged = [c for c in cells() if c.misprint]
     assert cell("ocrep_vs_cv", "segment", 1000, "cv") in flagged
     assert cell("ocrep_vs_cv", "segment", 1500, "cv") not in flagged
     assert cell("trop_elm", "housing", 59, "trop_elm") in flagged
@@ -267,7 +267,10 @@ def test_misprints_are_flagged_where_they_are():
 
 def test_a_comparison_with_a_flagged_cell_is_flagged():
     # GCV on Segment M=1000 is compared with the OCReP value that repeats Iris.
-    assert compare.compare_pair(rivalry("gcv", "segment", "gcv", 1000), compare.collect([])).flagged
+    text = report_text(fixed("segment", 1000, "ocrep", 3.0) + fixed("segment", 1000, "gcv", 3.0), "tiny", missing={})
+    assert rivalry("gcv", "segment", "gcv", 1000).ocrep.misprint == MISPRINTS["repeated"]
+    (line,) = (line for line in text.splitlines() if line.startswith("| gcv | segment | 1000 |"))
+    assert line.endswith("| suspected misprint |")
 
 
 def test_records_without_error_are_skipped_and_counted():

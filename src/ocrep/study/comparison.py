@@ -10,22 +10,25 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from statistics import fmean
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import stats
 
 from ocrep.analysis.significance import ROUNDING, corrected_paired_t_test
 from ocrep.study.protocol import ELM_SIZE, REFERENCE_SPLIT, TEST_SHARE
-from ocrep.study.published import SIZE_CHOSEN, Cell, Rivalry, misprint, winner
+from ocrep.study.published import SIZE_CHOSEN, Cell, Rivalry, winner
 
 WELCH_LEVEL = 0.01  # the paper's 99 %
 PAIRED_LEVEL = 0.05
+# The kinds of records with an error, and the second number that each of them tells.
+KINDS = {"fixed": "condition", "path": "n_hidden", "literature": "n_hidden", "peak": "n_rows"}
 
+# Kind of result, data set, hidden size (None if it is chosen by the method), method.
 Key = tuple[str, str, int | None, str]
-"""Kind of result, data set, hidden size (None if it is chosen by the method), method."""
+# One number per (split, draw).
 Values = dict[tuple[int, int], float]
-"""One number per (split, draw)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +50,9 @@ class Summary:
     mean: float
     std: float
     n_draws: int
-    by_split: dict[int, float]
-    """The mean of each split."""
-
-    @property
-    def low(self) -> float:
-        """The smallest mean of a split."""
-        return min(self.by_split.values())
-
-    @property
-    def high(self) -> float:
-        """The largest mean of a split."""
-        return max(self.by_split.values())
+    by_split: dict[int, float]  # the mean of each split
+    low: float  # the smallest of them
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +63,6 @@ class CellResult:
     ours: Summary | None
     inside: bool | None
     n_hidden: float | None
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,34 +70,17 @@ class ComparisonResult:
     """A published comparison and ours; verdicts and winners are "ocrep", "rival" or "tie", or None if not known."""
 
     rivalry: Rivalry
-    run: bool
-    """Whether there are results for both methods."""
-    flagged: bool
-    """Whether one of the two published values is a suspected misprint."""
-    welch: str | None = None
-    """By Welch's t-test over draws on the reference split, at 99 %."""
-    paired: str | None = None
-    """By the corrected paired test over splits, at 5 %."""
-    winner: str | None = None
-    """By the mean difference over draws on the reference split."""
+    run: bool  # whether there are results for both methods
+    welch: str | None = None  # by Welch's t-test over draws on the reference split, at 99 %
+    paired: str | None = None  # by the corrected paired test over splits, at 5 %
+    winner: str | None = None  # by the mean difference over draws on the reference split
     winner_over_splits: str | None = None
 
     @property
     def agreement(self) -> tuple[bool | None, ...]:
         """Whether winner, winner over splits, Welch's verdict and the paired verdict are those of the paper."""
-        winners = same_winner(self), same_winner(self, over_splits=True)
-        return *winners, *(same_verdict(verdict, self.rivalry) for verdict in (self.welch, self.paired))
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A count out of a total."""
-
-    hits: int
-    total: int
-
-    def __str__(self) -> str:
-        return f"{self.hits} of {self.total}"
+        winners = (same_winner(ours, self.rivalry) for ours in (self.winner, self.winner_over_splits))
+        return *winners, *(same_verdict(ours, self.rivalry) for ours in (self.welch, self.paired))
 
 
 def collect(records: Iterable[Mapping[str, Any]]) -> Results:
@@ -113,75 +89,62 @@ def collect(records: Iterable[Mapping[str, Any]]) -> Results:
     without_number: set[tuple[Any, ...]] = set()
     for record in records:
         kind, n_hidden, error = record["kind"], record.get("n_hidden"), record.get("error")
-        if kind not in ("fixed", "path", "literature", "peak"):
+        if kind not in KINDS:
             continue
+        data, method, place = record["data"], record["method"], (record["split"], record["draw"])
         if not _finite(error):
             reason = record.get("reason") or "no finite error"
-            case = (record["data"], n_hidden, record["method"], reason)
-            without_number.add((case, kind, record["split"], record["draw"]))
+            without_number.add(((data, n_hidden, method, reason), kind, place))
             continue
-        if kind in ("fixed", "peak"):
-            _put(values, kind, record, n_hidden, error)
-        else:
-            _put(values, kind, record, None, error)
-            _put(values, f"{kind} size", record, None, n_hidden)
-        if kind == "peak":
-            _put(values, "peak rows", record, n_hidden, record["n_rows"])
-        if kind == "fixed":
-            _put(values, "condition", record, n_hidden, record.get("condition"))
+        size = n_hidden if kind in ("fixed", "peak") else None
+        for name, number in ((kind, error), (f"{kind} {KINDS[kind]}", record.get(KINDS[kind]))):
+            if not _finite(number):
+                continue
+            known = values.setdefault((name, data, size, method), {}).setdefault(place, number)
+            if known != number:
+                raise ValueError(
+                    f"Two results differ for {name} {data} {method} n_hidden={size}, split {place[0]}, "
+                    f"draw {place[1]}: {known!r} and {number!r}. The folder mixes results of different runs: start "
+                    "again in an empty one."
+                )
     return Results(values, dict(Counter(case for case, *_ in without_number)))
 
 
-def _finite(number: float | None) -> bool:
+def _finite(number: float | None) -> TypeGuard[float]:
     return number is not None and math.isfinite(number)
-
-
-def _put(values: dict[Key, Values], kind: str, record: Mapping[str, Any], n_hidden: Any, number: Any) -> None:
-    if not _finite(number):
-        return
-    case = values.setdefault((kind, record["data"], n_hidden, record["method"]), {})
-    place = (record["split"], record["draw"])
-    if case.setdefault(place, number) != number:
-        raise ValueError(
-            f"Two results differ for {kind} {record['data']} {record['method']} n_hidden={n_hidden}, split {place[0]}, "
-            f"draw {place[1]}: {case[place]!r} and {number!r}. The folder mixes results of different runs: start "
-            "again in an empty one."
-        )
 
 
 def summarise(values: Values) -> Summary | None:
     """Return mean and std on the reference split, and the mean of every split; None without values."""
     if not values:
         return None
-    by_split: dict[int, list[float]] = {}
+    errors: dict[int, list[float]] = {}
     for split, draw in sorted(values):
-        by_split.setdefault(split, []).append(values[split, draw])
-    reference = by_split.get(REFERENCE_SPLIT, [])
-    return Summary(
-        mean=mean(reference),
-        std=float(np.std(reference, ddof=1)) if len(reference) > 1 else math.nan,
-        n_draws=len(reference),
-        by_split={split: mean(errors) for split, errors in by_split.items()},
-    )
+        errors.setdefault(split, []).append(values[split, draw])
+    by_split = {split: fmean(of_split) for split, of_split in errors.items()}
+    reference = errors.get(REFERENCE_SPLIT, [])
+    std = float(np.std(reference, ddof=1)) if len(reference) > 1 else math.nan
+    return Summary(mean(reference), std, len(reference), by_split, min(by_split.values()), max(by_split.values()))
 
 
 def mean(numbers: Iterable[float]) -> float:
     """Return the mean, exactly rounded and so independent of the order; NaN of an empty iterable."""
     listed = list(numbers)
-    return math.fsum(listed) / len(listed) if listed else math.nan
-
-
-def ratios(results: Results, data: str, n_hidden: int, over: str) -> Values:
-    """Return the condition number under OCReP over that under another method, draw by draw."""
-    above, below = (results.of("condition", data, n_hidden, method) for method in ("ocrep", over))
-    return {place: above[place] / below[place] for place in sorted(above.keys() & below.keys())}
+    return fmean(listed) if listed else math.nan
 
 
 def ratio_of_means(results: Results, data: str, n_hidden: int, over: str) -> float:
     """Return the ratio of mean condition numbers on the reference split, which is how the paper describes its table."""
-    places = [place for place in ratios(results, data, n_hidden, over) if place[0] == REFERENCE_SPLIT]
-    above, below = (results.of("condition", data, n_hidden, method) for method in ("ocrep", over))
-    return mean(above[place] for place in places) / mean(below[place] for place in places) if places else math.nan
+    pairs = _conditions(results, data, n_hidden, over)
+    above, below = (mean(v for (split, _), v in values.items() if split == REFERENCE_SPLIT) for values in pairs)
+    return above / below
+
+
+def _conditions(results: Results, data: str, n_hidden: int, over: str) -> tuple[Values, Values]:
+    """The condition numbers under OCReP and under another method, on the draws that have both."""
+    above, below = (results.of("fixed condition", data, n_hidden, method) for method in ("ocrep", over))
+    common = sorted(above.keys() & below.keys())
+    return {place: above[place] for place in common}, {place: below[place] for place in common}
 
 
 def case_of(cell: Cell) -> Key:
@@ -195,54 +158,48 @@ def case_of(cell: Cell) -> Key:
 
 def compare_cell(cell: Cell, results: Results) -> CellResult:
     """Compare a published cell with ours."""
-    size = None
+    kind, *_ = case = case_of(cell)
+    values = results.of(*case)
     if cell.experiment == "condition_ratio":
-        ours = summarise(ratios(results, cell.data, cell.n_hidden, cell.method.removeprefix("ocrep/")))
-    else:
-        case = case_of(cell)
-        ours = summarise(results.of(*case))
-        if ours is not None and cell.experiment in SIZE_CHOSEN:
-            size = typical_size(results, case[0], cell.data, cell.method)
-    inside = None
+        above, below = _conditions(results, cell.data, cell.n_hidden, cell.method.removeprefix("ocrep/"))
+        values = {place: above[place] / below[place] for place in above}
+    ours, inside = summarise(values), None
     if ours is not None and len(ours.by_split) > 1:
         # One row in 45 is 2.2222 %, printed as 2.22: digits that the paper did not print are not a disagreement.
         inside = ours.low - cell.rounding <= cell.error <= ours.high + cell.rounding
-    return CellResult(cell, ours, inside, size, misprint(cell))
+    size = typical_size(results, kind, cell.data, cell.method) if cell.experiment in SIZE_CHOSEN else None
+    return CellResult(cell, ours, inside, size)
 
 
 def typical_size(results: Results, kind: str, data: str, method: str) -> float | None:
     """Return the median of the hidden sizes chosen on the reference split."""
-    sizes = results.of(f"{kind} size", data, None, method)
-    chosen = [size for (split, _), size in sorted(sizes.items()) if split == REFERENCE_SPLIT]
+    sizes = results.of(f"{kind} n_hidden", data, None, method)
+    chosen = [size for (split, _), size in sizes.items() if split == REFERENCE_SPLIT]
     return float(np.median(chosen)) if chosen else None
 
 
 def compare_pair(rivalry: Rivalry, results: Results) -> ComparisonResult:
     """Compare OCReP with a rival, as the paper did."""
-    flagged = bool(misprint(rivalry.ocrep) or misprint(rivalry.rival))
     a, b = (summarise(results.of(*case_of(cell))) for cell in (rivalry.ocrep, rivalry.rival))
     if a is None or b is None:
-        return ComparisonResult(rivalry, run=False, flagged=flagged)
+        return ComparisonResult(rivalry, run=False)
     splits = sorted(a.by_split.keys() & b.by_split.keys())
-    difference = mean(a.by_split[split] - b.by_split[split] for split in splits)
-    return ComparisonResult(
-        rivalry,
-        run=True,
-        flagged=flagged,
-        welch=welch_verdict(a, b),
-        paired=_paired_verdict([a.by_split[split] for split in splits], [b.by_split[split] for split in splits]),
-        winner=None if math.isnan(a.mean - b.mean) else winner(a.mean - b.mean),
-        winner_over_splits=None if math.isnan(difference) else winner(difference),
-    )
+    over_splits = [[summary.by_split[split] for split in splits] for summary in (a, b)]
+    winners = [
+        None if math.isnan(difference) else winner(difference)
+        for difference in (a.mean - b.mean, mean(x - y for x, y in zip(*over_splits, strict=True)))
+    ]
+    return ComparisonResult(rivalry, True, welch_verdict(a, b), _paired_verdict(*over_splits), *winners)
 
 
 def welch_verdict(a: Summary, b: Summary) -> str | None:
     """Return the verdict of the paper's test: Welch's t-test over draws, at 99 %."""
     if min(a.n_draws, b.n_draws) < 2:
         return None
-    if max(a.std, b.std) <= ROUNDING * max(abs(a.mean), abs(b.mean)):
+    negligible = ROUNDING * max(abs(a.mean), abs(b.mean))
+    if max(a.std, b.std) <= negligible:
         # If the draws do not differ, there is no noise: any difference beyond rounding is significant.
-        significant = abs(a.mean - b.mean) > ROUNDING * max(abs(a.mean), abs(b.mean))
+        significant = abs(a.mean - b.mean) > negligible
     else:
         found = stats.ttest_ind_from_stats(a.mean, a.std, a.n_draws, b.mean, b.std, b.n_draws, equal_var=False)
         significant = bool(found.pvalue < WELCH_LEVEL)
@@ -256,20 +213,19 @@ def _paired_verdict(a: list[float], b: list[float]) -> str | None:
     return winner(found.difference) if found.p_value < PAIRED_LEVEL else "tie"
 
 
-def share(answers: Iterable[bool | None]) -> Share:
-    """Count the true ones among the answers that are not None."""
+def share(answers: Iterable[bool | None]) -> str:
+    """Return how many of the answers that are not None are true, as "3 of 5"."""
     known = [answer for answer in answers if answer is not None]
-    return Share(sum(known), len(known))
+    return f"{sum(known)} of {len(known)}"
 
 
-def same_winner(found: ComparisonResult, *, over_splits: bool = False) -> bool | None:
+def same_winner(ours: str | None, rivalry: Rivalry) -> bool | None:
     """Whether the same method has the smaller mean error; None if the paper prints equal numbers or nothing ran."""
-    ours = found.winner_over_splits if over_splits else found.winner
-    return None if ours is None or found.rivalry.winner == "tie" else ours == found.rivalry.winner
+    return None if ours is None or rivalry.winner == "tie" else ours == rivalry.winner
 
 
-def same_verdict(verdict: str | None, rivalry: Rivalry) -> bool | None:
+def same_verdict(ours: str | None, rivalry: Rivalry) -> bool | None:
     """Whether a verdict of ours agrees with the paper's; with "not rival" both "tie" and "ocrep" agree."""
-    if verdict is None:
+    if ours is None:
         return None
-    return verdict != "rival" if rivalry.verdict == "not rival" else verdict == rivalry.verdict
+    return ours != "rival" if rivalry.verdict == "not rival" else ours == rivalry.verdict

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ocrep.study import comparison as compare
-from ocrep.study.comparison import CellResult, ComparisonResult, Results, Share, Summary
+from ocrep.study.comparison import CellResult, ComparisonResult, Results, Summary
 from ocrep.study.protocol import REFERENCE_SPLIT
 from ocrep.study.published import EXPERIMENTS, MISPRINTS, MISPRINTS_IN_TEXT, SIZE_CHOSEN, cells, rivalries
 
@@ -34,14 +34,7 @@ NAMES = {
     "ocrep/unregularized": "μ(OCReP) / μ(unregularized)",
     "ocrep/cv": "μ(OCReP) / μ(CV)",
 }
-CONDITION_COLUMNS = (
-    *("data", "M", "ratio", "mean of ratios", "range over splits", "ratio of means", "published"),
-    *("mean within 2×?", "ratio of means within 2×?", "inside?"),
-)
-VERDICT_COLUMNS = (
-    *("experiment", "data", "M", "rival", "paper", "Welch 99 %", "corrected paired 5 %"),
-    *("same winner?", "same over splits?", "Welch as paper?", "paired as paper?", "note"),
-)
+OUR_METHODS = ("ocrep", "cv", "ocrep_floor", "ocrep_cv", "unregularized")
 FACTOR = 2.0
 SEGMENT_1500 = (
     "**Segment M=1500 is a ratio of rounding noise.** The data set has 224 duplicated rows, so 1500 units are about as "
@@ -61,17 +54,24 @@ def report_text(
     results = compare.collect(records)
     found_cells = [compare.compare_cell(cell, results) for cell in cells()]
     pairs = [compare.compare_pair(rivalry, results) for rivalry in rivalries()]
-    parts = [
-        "# The paper's experiments, run again",
-        *_what_was_run(results, protocol_name),
-        *_missing(missing),
-        *_summary(found_cells, pairs),
-    ]
+    parts = ["# The paper's experiments, run again", *_what_was_run(results, protocol_name)]
+    if missing:
+        parts += ["## Missing data sets", _listed(f"`{name}`: {missing[name]}" for name in sorted(missing))]
+    parts += _summary(found_cells, pairs)
     for experiment, title in EXPERIMENTS.items():
         own = [found for found in found_cells if found.cell.experiment == experiment]
         body = _conditions(own, results) if experiment == "condition_ratio" else [_cells(own)]
         parts += [f"## {title} (`{experiment}`)", *body]
-    parts += [*_verdicts(pairs), *_beyond(results), *_misprints(), *_figures(figures)]
+    parts += [
+        *_verdicts(pairs),
+        *_beyond(results),
+        *_peak(results),
+        "## Suspected misprints in the paper",
+        "The paper contradicts itself in these places. No number was changed; the cells concerned carry a note.",
+        _listed([*MISPRINTS.values(), *MISPRINTS_IN_TEXT]),
+    ]
+    if figures:
+        parts += ["## Figures", *(f"![{Path(f).stem.replace('_', ' ').capitalize()}]({f})" for f in figures)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -80,10 +80,14 @@ def number(value: float | None, digits: int = 4) -> str:
     return NONE if value is None or math.isnan(value) else f"{value:.{digits}g}"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Format a Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+def _table(header: str, rows: Iterable[Iterable[str]]) -> str:
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in rows]
+    lines = [[header], ["---"] * (header.count(" | ") + 1), *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _listed(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def _spread(ours: Summary) -> str:
@@ -101,48 +105,39 @@ def _yes(answer: bool | None) -> str:
 def _what_was_run(results: Results, protocol_name: str) -> list[str]:
     rows = []
     for data in sorted({key[1] for key in results.values}):
-        places = {p for key, values in results.values.items() if key[1] == data for p in values}
-        errors = [
-            v for k, v in results.values.items() if k[1] == data and k[0] in ("fixed", "path", "literature", "peak")
-        ]
-        draws = sum(split == REFERENCE_SPLIT for split, _ in places)
-        rows.append([data, str(len({split for split, _ in places})), str(draws), str(sum(map(len, errors)))])
+        own = {key: values for key, values in results.values.items() if key[1] == data}
+        splits = [split for split, _ in {place for values in own.values() for place in values}]
+        n_errors = sum(len(values) for (kind, *_), values in own.items() if kind in compare.KINDS)
+        rows.append([data, *map(str, (len(set(splits)), splits.count(REFERENCE_SPLIT), n_errors))])
     parts = [
         "## What was run",
         f"Protocol `{protocol_name}`. Errors are RMSE for regression and percent misclassified for classification, on "
         f"the 30 % of the rows held out for testing. Means ± std are over draws of the hidden layer on split "
         f"{REFERENCE_SPLIT}, the reference split; ranges are from the smallest to the largest mean of a split. A "
         "published value is inside if it lies in the range, up to the rounding of the digits that the paper prints.",
-        table(["data", "splits", "draws on the reference split", "test errors"], rows),
+        _table("data | splits | draws on the reference split | test errors", rows),
     ]
     if results.skipped:
-        lines = [
-            f"- {count} × {NAMES.get(method, method)} on {data}, M={n_hidden}: {reason}"
-            for (data, n_hidden, method, reason), count in sorted(results.skipped.items(), key=repr)
+        parts += [f"{sum(results.skipped.values())} results have no error and are omitted:"]
+        parts += [
+            _listed(
+                f"{count} × {NAMES.get(method, method)} on {data}, M={n_hidden}: {reason}"
+                for (data, n_hidden, method, reason), count in sorted(results.skipped.items(), key=repr)
+            )
         ]
-        total = sum(results.skipped.values())
-        parts += [f"{total} results have no error and are omitted:", "\n".join(lines)]
     return parts
 
 
-def _missing(missing: Mapping[str, str]) -> list[str]:
-    if not missing:
-        return []
-    return ["## Missing data sets", "\n".join(f"- `{name}`: {missing[name]}" for name in sorted(missing))]
-
-
 def _summary(found: list[CellResult], pairs: list[ComparisonResult]) -> list[str]:
-    inside = compare.share(one.inside for one in found)
-    unflagged = compare.share(one.inside for one in found if not one.note)
-    winner, winner_splits, welch, paired = _agreement(pairs)
     rows = []
     for experiment in [*EXPERIMENTS, None]:
         own = [one for one in found if experiment in (None, one.cell.experiment)]
         rivals = [pair for pair in pairs if experiment in (None, pair.rivalry.rival.experiment)]
-        run = compare.share(one.ours is not None for one in own)
-        rows.append([experiment or "**all**", str(run), str(compare.share(one.inside for one in own))])
-        rows[-1] += map(str, _agreement(rivals))
-    columns = ["experiment", "cells run", "published inside", "same winner", "same over splits", "Welch", "paired"]
+        shares = [compare.share(one.ours is not None for one in own), compare.share(one.inside for one in own)]
+        shares += [compare.share(pair.agreement[k] for pair in rivals) for k in range(4)]
+        rows.append([experiment or "**all**", *shares])
+    _, _, inside, winner, winner_splits, welch, paired = rows[-1]
+    unflagged = compare.share(one.inside for one in found if not one.cell.misprint)
     return [
         "## Agreement with the paper",
         f"The published value lies in our range over splits in **{inside}** cells (without the cells of suspected "
@@ -151,18 +146,13 @@ def _summary(found: list[CellResult], pairs: list[ComparisonResult]) -> list[str
         f"which the paper prints equal numbers are not counted. The verdict is the paper's in **{welch}** "
         f"comparisons by its own test (Welch, 99 %, over draws on one split) and in {paired} by the corrected "
         "paired test over splits (5 %), which takes into account that draws on one split share their data.",
-        table(columns, rows),
+        _table("experiment | cells run | published inside | same winner | same over splits | Welch | paired", rows),
         "The OCReP cells of `relm` and `trop_elm` repeat those of `hidden_size`; each is counted where it is printed.",
     ]
 
 
-def _agreement(pairs: Sequence[ComparisonResult]) -> list[Share]:
-    return [compare.share(pair.agreement[k] for pair in pairs) for k in range(4)]
-
-
 def _cells(found: list[CellResult]) -> str:
     chosen = found[0].cell.experiment in SIZE_CHOSEN
-    header = ["data", "M", *(["our M"] if chosen else []), "method", "ours", "draws", "range over splits"]
     rows = []
     for one in found:
         cell, ours = one.cell, one.ours
@@ -170,125 +160,105 @@ def _cells(found: list[CellResult]) -> str:
         mine = ["not run", NONE, NONE] if ours is None else [_spread(ours), str(ours.n_draws), _range(ours)]
         size = [number(one.n_hidden)] if chosen else []
         start = [cell.data, str(cell.n_hidden), *size, NAMES[cell.method]]
-        rows.append([*start, *mine, published, _yes(one.inside), one.note])
-    return table([*header, "published", "inside?", "note"], rows)
+        rows.append([*start, *mine, published, _yes(one.inside), cell.misprint])
+    our_size = " | our M" if chosen else ""
+    return _table(f"data | M{our_size} | method | ours | draws | range over splits | published | inside? | note", rows)
 
 
 def _conditions(found: list[CellResult], results: Results) -> list[str]:
-    def near(ours: float, published: float) -> bool | None:
-        return None if math.isnan(ours) else published / FACTOR <= ours <= published * FACTOR
-
     rows, answers = [], []
     for one in found:
         cell, ours = one.cell, one.ours
         whole = compare.ratio_of_means(results, cell.data, cell.n_hidden, cell.method.removeprefix("ocrep/"))
-        close = [near(ours.mean if ours else math.nan, cell.error), near(whole, cell.error)]
+        close = [
+            None if math.isnan(ratio) else cell.error / FACTOR <= ratio <= cell.error * FACTOR
+            for ratio in (ours.mean if ours else math.nan, whole)
+        ]
         answers.append(close)
         mine = ["not run", NONE] if ours is None else [_spread(ours), _range(ours)]
         start = [cell.data, str(cell.n_hidden), NAMES[cell.method], *mine, number(whole), number(cell.error)]
         rows.append([*start, *map(_yes, (*close, one.inside))])
     mean, whole_share = (compare.share(column) for column in zip(*answers, strict=True))
+    header = "data | M | ratio | mean of ratios | range over splits | ratio of means | published"
     return [
         f"Within a factor of {FACTOR:g} of the paper: {mean} ratios by the mean of the draws' ratios, "
         f"{whole_share} by the ratio of the mean condition numbers, which is how the paper describes its table.",
-        table(CONDITION_COLUMNS, rows),
+        _table(f"{header} | mean within 2×? | ratio of means within 2×? | inside?", rows),
         SEGMENT_1500,
     ]
 
 
 def _verdicts(pairs: list[ComparisonResult]) -> list[str]:
-    def named(verdict: str | None, rival: str) -> str:
-        names = {"ocrep": "OCReP", "rival": rival, "tie": "tie", "not rival": f"not {rival}"}
-        return NONE if verdict is None else names[verdict]
-
     rows = []
     for pair in pairs:
         cell = pair.rivalry.rival
         rival = NAMES[cell.method]
         size = "chosen" if cell.experiment in SIZE_CHOSEN else str(cell.n_hidden)
-        paper, ours = named(pair.rivalry.verdict, rival), [named(v, rival) for v in (pair.welch, pair.paired)]
-        note = ", ".join(["not run"] * (not pair.run) + ["suspected misprint"] * pair.flagged)
-        rows.append([cell.experiment, cell.data, size, rival, paper, *ours, *map(_yes, pair.agreement), note])
+        names = {None: NONE, "ocrep": "OCReP", "rival": rival, "tie": "tie", "not rival": f"not {rival}"}
+        verdicts = [names[verdict] for verdict in (pair.rivalry.verdict, pair.welch, pair.paired)]
+        suspected = bool(pair.rivalry.ocrep.misprint or cell.misprint)
+        note = ", ".join(["not run"] * (not pair.run) + ["suspected misprint"] * suspected)
+        rows.append([cell.experiment, cell.data, size, rival, *verdicts, *map(_yes, pair.agreement), note])
+    header = "experiment | data | M | rival | paper | Welch 99 % | corrected paired 5 %"
     return [
         "## OCReP against each rival",
         "The paper's verdict is its bold mark. For GCV and for the unregularized network, the verdict comes from its "
         "text, which says more than its marks. For Kibria and Hoerl-Kennard an unmarked value says only that the rival "
         "is not better; a tie and a win of OCReP both agree with that.",
-        table(VERDICT_COLUMNS, rows),
+        _table(f"{header} | same winner? | same over splits? | Welch as paper? | paired as paper? | note", rows),
     ]
 
 
 def _beyond(results: Results) -> list[str]:
+    def brief(kind: str, data: str, size: int | None, method: str) -> str:
+        found = compare.summarise(results.of(kind, data, size, method))
+        if found is None:
+            return NONE
+        typical = compare.typical_size(results, kind, data, method)
+        return f"{_spread(found)} ({_range(found)})" + ("" if typical is None else f", M={number(typical)}")
+
+    def ours(kind: str, data: str, size: int | None = None) -> list[str]:
+        return [brief(kind, data, size, method) for method in OUR_METHODS]
+
     fixed = sorted({(data, size) for kind, data, size, _ in results.values if kind == "fixed" and size is not None})
     paths = sorted({data for kind, data, *_ in results.values if kind == "path"})
     pruned = sorted({data for _, data, _, method in results.values if method == "pruned_elm"})
-    methods = ("ocrep", "cv", "ocrep_floor", "ocrep_cv", "unregularized")
-    names = [NAMES[method] for method in methods]
-
-    def line(kind: str, data: str, size: int | None = None, methods: tuple[str, ...] = methods) -> list[str]:
-        return [_brief(results, kind, data, size, method) for method in methods]
-
-    rivals = [[d, *line("literature", d, None, ("pruned_elm",)), *line("path", d, None, ("ocrep",))] for d in pruned]
+    rivals = [[d, brief("literature", d, None, "pruned_elm"), brief("path", d, None, "ocrep")] for d in pruned]
+    names = " | ".join(NAMES[method] for method in OUR_METHODS)
     return [
         "## Beyond the paper",
         "Mean ± std over draws on the reference split (range over splits). The default floor chooses γ as if σ_p were "
         "at least √ε·σ₁; `ocrep_cv` takes the best conditioned γ among those whose cross-validation error is within "
         "one standard error of the least.",
         "### Fixed sizes",
-        table(["data", "M", *names], [[data, str(size), *line("fixed", data, size)] for data, size in fixed]),
+        _table(f"data | M | {names}", ([data, str(size), *ours("fixed", data, size)] for data, size in fixed)),
         "### Sizes chosen by cross-validation (M is the median)",
-        table(["data", *names], [[data, *line("path", data)] for data in paths]),
+        _table(f"data | {names}", ([data, *ours("path", data)] for data in paths)),
         "### Pruned ELM",
-        table(["data", "pruned ELM", "OCReP, size chosen"], rivals),
-        *_peak(results),
+        _table("data | pruned ELM | OCReP, size chosen", rivals),
     ]
-
-
-def _brief(results: Results, kind: str, data: str, n_hidden: int | None, method: str) -> str:
-    found = compare.summarise(results.of(kind, data, n_hidden, method))
-    if found is None:
-        return NONE
-    text = f"{_spread(found)} ({_range(found)})"
-    size = compare.typical_size(results, kind, data, method)
-    return text if size is None else f"{text}, M={number(size)}"
 
 
 def _peak(results: Results) -> list[str]:
     errors: dict[tuple[str, str], dict[float, list[float]]] = {}
     for (kind, data, n_hidden, method), values in results.values.items():
         if kind == "peak" and n_hidden is not None:
-            rows = results.of("peak rows", data, n_hidden, method)
+            n_rows = results.of("peak n_rows", data, n_hidden, method)
+            by_share = errors.setdefault((data, method), {})
             for place, error in values.items():
-                by_share = errors.setdefault((data, method), {})
-                by_share.setdefault(round(n_hidden / rows[place], 2), []).append(error)
+                by_share.setdefault(round(n_hidden / n_rows[place], 2), []).append(error)
     shares = sorted({share for by_share in errors.values() for share in by_share})
-    lines = [
-        [data, NAMES[method], *(_middle(errors[data, method].get(share, [])) for share in shares)]
+
+    def middle(errors: list[float]) -> str:
+        return f"{number(float(np.median(errors)))} ({number(max(errors), 3)})" if errors else NONE
+
+    rows = [
+        [data, NAMES[method], *(middle(errors[data, method].get(share, [])) for share in shares)]
         for data, method in sorted(errors)
     ]
     return [
         "### M around N: the singular peak",
         "Columns: hidden units over training rows (M/N). At M = N, where H turns from tall to wide, σ_p is smallest; "
         "the paper does not cover these sizes. Median over all draws and splits (largest).",
-        table(["data", "method", *(f"M/N = {share:g}" for share in shares)], lines),
+        _table(" | ".join(["data", "method", *(f"M/N = {share:g}" for share in shares)]), rows),
     ]
-
-
-def _middle(errors: list[float]) -> str:
-    return f"{number(float(np.median(errors)))} ({number(max(errors), 3)})" if errors else NONE
-
-
-def _misprints() -> list[str]:
-    sentences = [*dict.fromkeys(MISPRINTS.values()), *MISPRINTS_IN_TEXT]
-    return [
-        "## Suspected misprints in the paper",
-        "The paper contradicts itself in these places. No number was changed; the cells concerned carry a note.",
-        "\n".join(f"- {sentence}" for sentence in sentences),
-    ]
-
-
-def _figures(figures: Sequence[str]) -> list[str]:
-    if not figures:
-        return []
-    links = [f"![{Path(figure).stem.replace('_', ' ').capitalize()}]({figure})" for figure in figures]
-    return ["## Figures", *links]
