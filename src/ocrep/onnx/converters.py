@@ -22,7 +22,7 @@ def register() -> None:
         # Our graphs always return plain arrays; skl2onnx passes the option to every classifier in a pipeline.
         options = {"zipmap": [True, False]} if issubclass(kind, ClassifierMixin) else None
         name = f"Ocrep{kind.__name__}"
-        skl2onnx.update_registered_converter(kind, name, _set_shapes, _convert, parser=parser(), options=options)
+        skl2onnx.update_registered_converter(kind, name, _set_shapes, _convert, parser=_parser(), options=options)
 
 
 def require_skl2onnx() -> Any:
@@ -34,7 +34,18 @@ def require_skl2onnx() -> Any:
     return skl2onnx
 
 
-def parser(number: type | None = None) -> Callable[..., Any]:
+def conversion_options() -> dict[str, Any]:
+    """Options of `convert_sklearn`: results of our estimators in double, and a conversion of `SimpleImputer`."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    return {
+        "custom_parsers": {kind: _parser(DoubleTensorType) for kind in ESTIMATORS},
+        "custom_conversion_functions": {SimpleImputer: _convert_imputer},
+        "custom_shape_calculators": {SimpleImputer: _set_imputer_shape},
+    }
+
+
+def _parser(number: type | None = None) -> Callable[..., Any]:
     """A function that declares an estimator's results, of the type `number` or of the type of the inputs."""
 
     def parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
@@ -87,13 +98,13 @@ def fills_text(imputer: SimpleImputer) -> bool:
     return any(isinstance(value, str) for value in imputer.statistics_)
 
 
-def set_imputer_shape(operator: Any) -> None:
-    """Declare the width: the columns that have values, and the indicators."""
+def _set_imputer_shape(operator: Any) -> None:
+    # The columns that have values, and the indicators.
     width = len(_kept(operator.raw_operator)) + len(_flagged(operator.raw_operator))
     operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), width]
 
 
-def convert_imputer(scope: Any, operator: Any, container: Any) -> None:
+def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     """Replace missing entries by the learned values; skl2onnx's own converter rounds to single and omits indicators.
 
     ONNX has no missing strings, so the empty string counts as missing, and so does the missing value as text ("nan").

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,27 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep import __version__
 from ocrep._choices import pick
 from ocrep._files.atomic import replacing
-from ocrep.onnx.converters import (
-    convert_imputer,
-    fills_text,
-    parser,
-    register,
-    require_skl2onnx,
-    set_imputer_shape,
-)
-from ocrep.onnx.network import ESTIMATORS, OnnxExportError
+from ocrep.onnx.converters import conversion_options, fills_text, register, require_skl2onnx
+from ocrep.onnx.network import OnnxExportError
 
 # Runtimes have supported these operator sets since 2023, and newer operators are not needed.
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
-
-
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """One input of a graph."""
-
-    name: str
-    width: int
-    text: bool = False
 
 
 def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
@@ -71,7 +54,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     register()
     inputs = _inputs_of(model, example)
     graph = _double_graph(skl2onnx, model, inputs)
-    _prepare_ends(graph.graph, inputs, single)
+    _prepare_ends(graph.graph, [name for name, _ in inputs], single)
     _describe(graph, model)
     return graph
 
@@ -83,25 +66,28 @@ def save_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32
         part.write_bytes(graph.SerializeToString())
 
 
-def _inputs_of(model: Any, example: Any = None) -> list[_Input]:
-    """The inputs that a fitted model needs; the example says which columns are text, or else the fitted steps do."""
+def _inputs_of(model: Any, example: Any = None) -> list[tuple[str, Any]]:
+    """The names and types of the inputs; the example says which columns are text, or else the fitted steps do."""
+    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+
     if sparse.issparse(example):
         raise OnnxExportError("A graph takes dense arrays, and the example is sparse: give example.toarray().")
     first = _first_step(model)
     if not hasattr(first, "n_features_in_"):
         raise OnnxExportError(f"A graph takes columns of numbers or text, and the model begins with {first!r}.")
+    numbers = [("X", DoubleTensorType([None, first.n_features_in_]))]
     if not isinstance(first, ColumnTransformer):
-        return [_Input("X", first.n_features_in_)]
-    names = getattr(first, "feature_names_in_", None)
+        return numbers
     text = _text_columns(first) if example is None else _text_in(example, first.n_features_in_)
-    if names is not None:
-        return [_Input(str(name), 1, place in text) for place, name in enumerate(names)]
+    if hasattr(first, "feature_names_in_"):
+        kinds = [StringTensorType if place in text else DoubleTensorType for place in range(first.n_features_in_)]
+        return [(str(name), kind([None, 1])) for name, kind in zip(first.feature_names_in_, kinds, strict=True)]
     if text:
         raise OnnxExportError(
             "The model selects text columns by position, and one ONNX input holds one type: "
             "fit it on a data frame, with columns selected by name."
         )
-    return [_Input("X", first.n_features_in_)]
+    return numbers
 
 
 def _first_step(model: Any) -> Any:
@@ -134,74 +120,46 @@ def _takes_text(step: Any) -> Iterator[bool]:
         yield any(isinstance(value, str) for value in np.asarray(categories).tolist())
 
 
-def _double_graph(skl2onnx: Any, model: Any, inputs: list[_Input]) -> Any:
-    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
-
-    types = [(one.name, (StringTensorType if one.text else DoubleTensorType)([None, one.width])) for one in inputs]
+def _double_graph(skl2onnx: Any, model: Any, inputs: list[tuple[str, Any]]) -> Any:
+    name = type(model).__name__
     try:
-        return skl2onnx.convert_sklearn(
-            model,
-            name=type(model).__name__,
-            initial_types=types,
-            target_opset=_OPSETS,
-            custom_parsers={kind: parser(DoubleTensorType) for kind in ESTIMATORS},
-            custom_conversion_functions={SimpleImputer: convert_imputer},
-            custom_shape_calculators={SimpleImputer: set_imputer_shape},
-        )
+        return skl2onnx.convert_sklearn(model, name, inputs, target_opset=_OPSETS, **conversion_options())
     except (OnnxExportError, NotFittedError):
         raise
     except Exception as error:  # skl2onnx's converters raise errors of any type
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise OnnxExportError(
-            f"skl2onnx cannot write a step of this {type(model).__name__}, for it says: {reason}"
-        ) from error
+        raise OnnxExportError(f"skl2onnx cannot write a step of this {name}, for it says: {reason}") from error
 
 
-def _prepare_ends(graph: Any, inputs: list[_Input], single: bool) -> None:
-    """Rename inputs as the columns, drop those that no node reads, and cast numbers if single precision is wanted."""
+def _prepare_ends(graph: Any, names: list[str], single: bool) -> None:
+    """Name inputs as the columns, drop those that no node reads, and cast numbers if single precision is wanted."""
     from onnx import TensorProto, helper
 
     read = {name for node in graph.node for name in node.input}
+    renamed: dict[str, str] = {}
     first, last = [], []
-    for value, wanted in zip(list(graph.input), inputs, strict=True):
+    for value, name in zip(list(graph.input), names, strict=True):
         if value.name not in read:
             graph.input.remove(value)
             continue
-        inner, value.name = value.name, wanted.name
-        if single and _make_single(value):
-            first.append(helper.make_node("Cast", [wanted.name], [_as_double(inner)], to=TensorProto.DOUBLE))
-            _rename(graph, inner, _as_double(inner))
-        else:
-            _rename(graph, inner, wanted.name)
+        number = value.type.tensor_type
+        inner, value.name = value.name, name
+        renamed[inner] = name
+        if single and number.elem_type == TensorProto.DOUBLE:
+            # skl2onnx puts no colons into names, so this name is unique.
+            number.elem_type, renamed[inner] = TensorProto.FLOAT, f"{inner}:double"
+            first.append(helper.make_node("Cast", [name], [renamed[inner]], to=TensorProto.DOUBLE))
     for value in graph.output:
-        if single and _make_single(value):
-            _rename(graph, value.name, _as_double(value.name))
-            last.append(helper.make_node("Cast", [_as_double(value.name)], [value.name], to=TensorProto.FLOAT))
+        number = value.type.tensor_type
+        if single and number.elem_type == TensorProto.DOUBLE:
+            number.elem_type, renamed[value.name] = TensorProto.FLOAT, f"{value.name}:double"
+            last.append(helper.make_node("Cast", [renamed[value.name]], [value.name], to=TensorProto.FLOAT))
+    for node in graph.node:
+        for ends in (node.input, node.output):
+            ends[:] = [renamed.get(name, name) for name in ends]
     nodes = [*first, *graph.node, *last]
     del graph.node[:]
     graph.node.extend(nodes)
-
-
-def _make_single(value: Any) -> bool:
-    """Declare an input or output of type double as single; return whether it was double."""
-    from onnx import TensorProto
-
-    number = value.type.tensor_type
-    if number.elem_type != TensorProto.DOUBLE:
-        return False
-    number.elem_type = TensorProto.FLOAT
-    return True
-
-
-def _as_double(name: str) -> str:
-    # skl2onnx puts no colons into names, so this name is unique.
-    return f"{name}:double"
-
-
-def _rename(graph: Any, old: str, new: str) -> None:
-    for node in graph.node:
-        for names in (node.input, node.output):
-            names[:] = [new if name == old else name for name in names]
 
 
 def _describe(graph: Any, model: Any) -> None:
