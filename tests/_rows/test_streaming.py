@@ -9,9 +9,9 @@ import pytest
 import zarr
 from support.pages import run_page
 from support.rows_on_disk import NAMES, as_blocks, as_dataset, as_glob, cut, frame_of
+from support.small_blocks import use_small_blocks
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules, scan
-from ocrep._linalg import blocks
 
 N = 3000
 RANGE = (-1.0, 1.0)
@@ -20,7 +20,7 @@ RANGE = (-1.0, 1.0)
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Blocks so small that 3000 rows make many of them."""
-    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 2**14)
+    use_small_blocks(monkeypatch, 2**14)
 
 
 @pytest.fixture(scope="module")

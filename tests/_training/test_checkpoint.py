@@ -8,9 +8,9 @@ import textwrap
 import numpy as np
 import pytest
 from support.rows_on_disk import NAMES, as_blocks, as_glob, frame_of, write
+from support.small_blocks import use_small_blocks
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovRegressor, scan
-from ocrep._linalg import blocks
 
 
 class CrashError(Exception):
@@ -19,7 +19,7 @@ class CrashError(Exception):
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_ENTRIES", 2**12)
+    use_small_blocks(monkeypatch, 2**12)
     # One worker, so that a plain fit adds up blocks in the order of a checkpointed one.
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
 
@@ -159,9 +159,9 @@ def test_a_killed_process_leaves_a_checkpoint_that_another_takes_up(frame, tmp_p
         import os, signal, sys
         import numpy as np
         from ocrep import PinvRegressor, scan
-        from ocrep._linalg import blocks
+        from ocrep._training import learned
 
-        blocks.BLOCK_ENTRIES = 2**12
+        learned.BLOCK_ENTRIES = 2**12
         folder, end = sys.argv[1], int(sys.argv[2])
 
         def progress(done, total):

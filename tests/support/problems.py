@@ -44,20 +44,26 @@ def augmented_solution(H, T, gamma):
     return np.linalg.lstsq(A, np.vstack([T, np.zeros((M, T.shape[1]))]), rcond=None)[0]
 
 
+def numbers_of(H):
+    """One input per row, its number: what decides a row's fold, whatever H is."""
+    return np.arange(float(len(H)))[:, None]
+
+
 def evidence(H, T, rule, *, intercept=False, sample_weight=None, labels=False, block=17):
     """Spectrum, folds and rows for a rule, cut into blocks."""
     T = T.reshape(len(T), -1)
+    arrays = numbers_of(H), H, T, sample_weight
 
-    def blocks():
+    def read():
         for a in range(0, len(H), block):
-            part = slice(a, a + block)
-            yield H[part], T[part], None if sample_weight is None else sample_weight[part]
+            yield tuple(None if values is None else values[a : a + block] for values in arrays)
 
+    rows = RowBlocks(read, lambda raw: raw[1:], labels=labels)
     folds = None
     if rule.folds is not None:
-        folds = FoldFactors.empty(rule.folds).absorb(blocks(), intercept=intercept)
+        folds = FoldFactors.empty(rule.folds).absorb(rows.read(), intercept=intercept, encode=rows.encode)
     factor = Factor.of(H, T, sample_weight=sample_weight, intercept=intercept)
-    return factor.spectrum(), {"folds": folds, "rows": RowBlocks(blocks, labels=labels)}
+    return factor.spectrum(), {"folds": folds, "rows": rows}
 
 
 def choose(rule, H, T, **options):
