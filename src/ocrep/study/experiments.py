@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,10 @@ Record = dict[str, Any]
 SHOWN = np.array([gamma for gamma in GRIDS[PAPER_GRID] if 1e-10 <= gamma <= 1e5])
 PATH_METHODS = ("ocrep", "cv", "unregularized", "ocrep_floor", "ocrep_cv")
 PEAK_METHODS = ("ocrep", "ocrep_floor", "ocrep_cv", "unregularized")
+LITERATURE: dict[str, dict[str, Any]] = {
+    "regression": {"trop_elm": literature.TROPELMRegressor, "pruned_elm": literature.PrunedELMRegressor},
+    "classification": {"elm": literature.ELMClassifier, "relm": literature.RELMClassifier},
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,23 +79,16 @@ def path(job: Job, data: Any, protocol: Protocol) -> Iterator[Record]:
     """Yield test and cross-validation errors at all hidden sizes, and the size that cross-validation chooses."""
     sizes = protocol.path_sizes(job.data)
     network = _network(data, job, sizes[-1])
-    cv_errors: dict[str, list[float]] = {method: [] for method in PATH_METHODS}
-    test_errors: dict[str, list[float]] = {method: [] for method in PATH_METHODS}
+    errors: dict[str, list[tuple[float, float]]] = {method: [] for method in PATH_METHODS}
     for n_hidden in sizes:
         sized = network.leading(n_hidden)
         for method, (gamma, cv_error) in _path_choices(sized, data.task).items():
-            cv_errors[method].append(cv_error)
-            test_errors[method].append(_test_error(sized, gamma))
-    for method in PATH_METHODS:
-        best = int(np.argmin(cv_errors[method]))
-        yield {
-            "method": method,
-            "sizes": sizes,
-            "cv_errors": cv_errors[method],
-            "test_errors": test_errors[method],
-            "n_hidden": sizes[best],
-            "error": test_errors[method][best],
-        }
+            errors[method].append((cv_error, _test_error(sized, gamma)))
+    for method, along in errors.items():
+        cv_errors, test_errors = map(list, zip(*along, strict=True))
+        best = int(np.argmin(cv_errors))
+        curves = {"sizes": sizes, "cv_errors": cv_errors, "test_errors": test_errors}
+        yield {"method": method, **curves, "n_hidden": sizes[best], "error": test_errors[best]}
 
 
 def _path_choices(sized: Evaluator, task: str) -> dict[str, tuple[float, float]]:
@@ -114,15 +111,10 @@ def _path_choices(sized: Evaluator, task: str) -> dict[str, tuple[float, float]]
 def published_methods(job: Job, data: Any, protocol: Protocol) -> Iterator[Record]:
     """Yield the errors of the literature's methods with their own defaults, where the paper compares with them."""
     X, X_test, y, y_test = split_of(data, job.split)
-    methods: dict[str, Any] = (
-        {"trop_elm": literature.TROPELMRegressor, "pruned_elm": literature.PrunedELMRegressor}
-        if data.task == "regression"
-        else {"elm": literature.ELMClassifier, "relm": literature.RELMClassifier}
-    )
-    for method, estimator in methods.items():
-        if method not in protocol.literature:
+    for method in protocol.literature:
+        if method not in LITERATURE[data.task]:
             continue
-        model = estimator(random_state=job.seed).fit(X, y)
+        model = LITERATURE[data.task][method](random_state=job.seed).fit(X, y)
         wrong = model.predict(X_test) - y_test
         error = np.sqrt(np.mean(wrong**2)) if data.task == "regression" else 100.0 * np.mean(wrong != 0)
         yield {"method": method, "n_hidden": int(model.n_hidden_), "error": float(error)}
@@ -140,12 +132,7 @@ def peak(job: Job, data: Any, protocol: Protocol) -> Iterator[Record]:
             yield {"n_rows": n_rows, "n_hidden": n_hidden, "method": method, "error": error}
 
 
-EXPERIMENTS: dict[str, Callable[[Job, Any, Protocol], Iterator[Record]]] = {
-    "fixed": fixed,
-    "path": path,
-    "literature": published_methods,
-    "peak": peak,
-}
+EXPERIMENTS = {"fixed": fixed, "path": path, "literature": published_methods, "peak": peak}
 
 
 def split_of(data: Any, split: int) -> tuple[Any, ...]:
@@ -157,9 +144,8 @@ def _network(data: Any, job: Job, n_hidden: int) -> Evaluator:
     """The paper's network of the largest size, fitted on one split; smaller sizes are its leading parts."""
     X, X_test, y, y_test = split_of(data, job.split)
     kind = PinvRegressor if data.task == "regression" else PinvClassifier
-    model = kind(
-        n_hidden, gamma="none", direct_link=False, fit_intercept=False, store_folds=True, random_state=job.seed
-    )
+    plain: dict[str, Any] = {"gamma": "none", "direct_link": False, "fit_intercept": False}
+    model = kind(n_hidden, **plain, store_folds=True, random_state=job.seed)
     return Evaluator.of(model.fit(X, y), (X, y), test=(X_test, y_test)).in_memory()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GAMMA_RANGE = (1e-10, 1e5)
-"""The range of γ that the paper's figures show."""
-BEYOND = 2.5
-"""The vertical axis of a panel ends at this many times the least error."""
-POINTS = 10.0
-"""For classification it ends at least this many percentage points above the least error, which may be zero."""
+GAMMA_RANGE = (1e-10, 1e5)  # what the paper's figures show
+# The vertical axis of a panel ends at this many times the least error; for classification also at least so many
+# percentage points above the least error, which may be zero.
+BEYOND, POINTS = 2.5, 10.0
 STYLE = {
     **dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 9),
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
@@ -135,7 +134,10 @@ def _panels(records: list[Record], draw: Callable[[Axes, list[Record]], None], x
     """One panel per data set: regression in the first row, classification in the second, one legend below."""
     from matplotlib.figure import Figure
 
-    names = sorted({record["data"] for record in records}, key=_place)
+    drawn = {record["data"] for record in records}
+    names = [
+        name for name in (*FULL.data_sets, *sorted(drawn - {*FULL.data_sets})) if name in drawn
+    ]  # in paper's order
     rows = [[name for name in names if (name in REGRESSION) is regression] for regression in (True, False)]
     rows = [row for row in rows if row]
     columns = max(map(len, rows))
@@ -165,7 +167,8 @@ def _gamma_panel(axis: Axes, records: list[Record]) -> None:
     """Mean test error over the draws for each γ of the grid, with the γ of the two rules marked."""
     gammas = np.asarray(records[0]["gammas"], dtype=float)
     mean, spread = _over_draws(record["errors"] for record in records)
-    positions = _choices(records)
+    chosen = {method: [r["chosen"][method] for r in records if r["chosen"].get(method)] for method in ("cv", "ocrep")}
+    positions = {method: geometric_mean(gammas) for method, gammas in chosen.items() if gammas}
     low, high = min([GAMMA_RANGE[0], *positions.values()]), max([GAMMA_RANGE[1], *positions.values()])
     seen = (gammas >= low / 3.0) & (gammas <= high * 3.0) & np.isfinite(mean)
     gammas, mean, spread = gammas[seen], mean[seen], spread[seen]
@@ -205,13 +208,10 @@ def _size_panel(axis: Axes, records: list[Record]) -> None:
 
 
 def _over_draws(errors: Iterable[Sequence[float | None]]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation over the draws with a finite error; NaN without such draws."""
+    """Mean and standard deviation over the draws with a finite error; NaN and 0 without enough such draws."""
     values = np.ma.masked_invalid(np.array([list(draw) for draw in errors], dtype=float))
-    count = np.maximum(values.count(axis=0), 1)
     with np.errstate(over="ignore"):
-        mean = values.mean(axis=0)
-        spread = np.ma.sqrt(((values - mean) ** 2).sum(axis=0) / np.maximum(count - 1, 1))
-    return np.ma.filled(mean, np.nan), np.ma.filled(spread, np.nan)
+        return np.ma.filled(values.mean(axis=0), np.nan), np.ma.filled(values.std(axis=0, ddof=1), 0.0)
 
 
 def _limits(data: str, mean: np.ndarray, spread: np.ndarray, marks: Iterable[float] = ()) -> tuple[float, float]:
@@ -231,25 +231,8 @@ def _limits(data: str, mean: np.ndarray, spread: np.ndarray, marks: Iterable[flo
 
 def _largest_size(curves: list[Record]) -> list[Record]:
     """The records of the largest hidden layer of each data set, which the paper shows."""
-    largest: dict[str, int] = {}
-    for record in curves:
-        largest[record["data"]] = max(record["n_hidden"], largest.get(record["data"], 0))
+    largest = {data: max(r["n_hidden"] for r in curves if r["data"] == data) for data in {r["data"] for r in curves}}
     return [record for record in curves if record["n_hidden"] == largest[record["data"]]]
-
-
-def _choices(records: list[Record]) -> dict[str, float]:
-    """The γ of each rule: the geometric mean over the draws."""
-    positions = {}
-    for method in ("cv", "ocrep"):
-        logarithms = [math.log(record["chosen"][method]) for record in records if record["chosen"].get(method)]
-        if logarithms:
-            positions[method] = math.exp(math.fsum(logarithms) / len(logarithms))
-    return positions
-
-
-def _place(name: str) -> tuple[int, str]:
-    """The paper's order of the data sets, then any others by name."""
-    return (FULL.data_sets.index(name) if name in FULL.data_sets else len(FULL.data_sets)), name
 
 
 def _title(name: str) -> str:

@@ -58,12 +58,10 @@ class Protocol:
 
     name: str
     data_sets: tuple[str, ...]
-    reference_draws: int
-    """Hidden layers drawn on the reference split, as in the paper."""
+    reference_draws: int  # hidden layers drawn on the reference split, as in the paper
     further_splits: int
     further_draws: int
-    path_draws: int
-    """Draws of the path over hidden sizes on the reference split; one more on each further split."""
+    path_draws: int  # draws of the path over hidden sizes on the reference split; one more on each further split
     path_step: int
     path_largest: int
     segment_step: int
@@ -82,9 +80,9 @@ class Protocol:
 
     def path_sizes(self, data: str) -> list[int]:
         """Return the hidden sizes along the path of a data set."""
-        if data == "segment":
-            return list(range(self.segment_step, self.segment_largest + 1, self.segment_step))
-        return list(range(self.path_step, self.path_largest + 1, self.path_step))
+        segment = self.segment_step, self.segment_largest
+        step, largest = segment if data == "segment" else (self.path_step, self.path_largest)
+        return list(range(step, largest + 1, step))
 
 
 FULL = Protocol(

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 import scipy
@@ -63,12 +64,11 @@ def run(protocol: str | Protocol, folder: str | Path, *, n_jobs: int = 2, progre
         _describe(folder, protocol, missing)
         done = set(_lines(folder))
         todo = [job for job in jobs(protocol, tuple(sets)) if job.key not in done]
-        shown = sys.stderr if progress or (progress is None and sys.stderr.isatty()) else None
-        work = Parallel(n_jobs, batch_size=1, return_as="generator_unordered")(
-            delayed(_work)(job, sets[job.data], protocol) for job in todo
-        )
+        calls = [delayed(_work)(job, sets[job.data], protocol) for job in todo]
+        work = Parallel(n_jobs, batch_size=1, return_as="generator_unordered")(calls)
+        shown = sys.stderr.isatty() if progress is None else progress
         with (folder / RESULTS).open("a", encoding="utf-8") as file:
-            for line in _with_progress(work, len(todo), shown):
+            for line in _with_progress(work, len(todo)) if shown else work:
                 file.write(json.dumps(line) + "\n")
                 file.flush()
     return read(folder)
@@ -163,15 +163,12 @@ def _writable(folder: Path) -> Path:
     """Check before the work begins that the folder can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.write_bytes(b"x")
-        probe.unlink()
+        TemporaryFile(dir=folder).close()
     except OSError as reason:
         raise OSError(f"Cannot write to {folder} ({reason}): choose another folder for the study.") from reason
     if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
-        raise OSError(
-            f"Less than {LEAST_FREE_BYTES // 10**6} MB are free in {folder}: free some space, or choose another folder."
-        )
+        least = f"{LEAST_FREE_BYTES // 10**6} MB"
+        raise OSError(f"Less than {least} are free in {folder}: free some space, or choose another folder.")
     return folder
 
 
@@ -190,14 +187,10 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _with_progress(work: Iterator[Any], total: int, shown: TextIO | None) -> Iterator[Any]:
+def _with_progress(work: Iterator[Any], total: int) -> Iterator[Any]:
     start = time.monotonic()
     for done, line in enumerate(work, 1):
         yield line
-        if shown is not None:
-            left = (time.monotonic() - start) / done * (total - done)
-            filled = "█" * (30 * done // total)
-            shown.write(f"\r{filled:░<30} {done}/{total}, {left / 60:.1f} min left ")
-            shown.flush()
-    if shown is not None and total:
-        shown.write("\n")
+        left = (time.monotonic() - start) / done * (total - done)
+        bar, end = "█" * (30 * done // total), "\n" if done == total else ""
+        print(f"\r{bar:░<30} {done}/{total}, {left / 60:.1f} min left ", end=end, file=sys.stderr, flush=True)
