@@ -48,8 +48,9 @@ from ocrep.literature import (
     RELMRegressor,
     TROPELMRegressor,
 )
-from ocrep.serialization import ModelFileError, model_files, model_info, names
+from ocrep.serialization import ModelFileError, model_files, model_info
 from ocrep.serialization.archive import FORMAT
+from ocrep.serialization.tree import OWN, path_of
 
 X, Y = smooth_problem(90, 4)
 BOTH = np.column_stack([Y, np.cos(Y)])
@@ -401,20 +402,20 @@ def test_a_file_names_no_private_module(model, file):
     save_model(clone(model).fit(X, LABELS if hasattr(model, "decision_function") else Y), file)
     written = own_names(file)
     assert model_info(file).type_name in written
-    assert written <= set(names.OWN)
+    assert written <= set(OWN)
     assert not any(part.startswith("_") for name in written for part in name.split("."))
 
 
 def test_a_public_type_stands_in_files_under_the_name_that_users_import():
-    for name, kind in names.OWN.items():
+    for name, kind in OWN.items():
         room, _, own = name.rpartition(".")
         public = getattr(ocrep, room.removeprefix("ocrep."), None) if room != "ocrep" else ocrep
         if own in getattr(public, "__all__", ()):
             assert getattr(public, own) is kind
     assert {f"ocrep.{name}" for name in ("PinvRegressor", "Factor", "rules.KFold", "literature.ELMRegressor")} <= set(
-        names.OWN
+        OWN
     )
-    assert len({names.path_of(kind) for kind in names.OWN.values()}) == len(names.OWN)
+    assert len({path_of(kind) for kind in OWN.values()}) == len(OWN)
 
 
 def in_a_new_module(monkeypatch, *kinds):
@@ -447,7 +448,7 @@ def test_files_survive_when_a_class_has_slots_no_longer(file, monkeypatch):
     save_model(model, file)
     without_slots = make_dataclass("Choice", [field.name for field in fields(rules.Choice)], frozen=True)
     in_a_new_module(monkeypatch, without_slots)
-    monkeypatch.setitem(names.OWN, "ocrep.rules.Choice", without_slots)
+    monkeypatch.setitem(OWN, "ocrep.rules.Choice", without_slots)
     loaded = load_model(file).choice_
     assert isinstance(loaded, without_slots)
     assert loaded.gamma == model.gamma_

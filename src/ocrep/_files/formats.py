@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeAlias
 
+FilePath: TypeAlias = str | os.PathLike[str]
 _KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".feather": "arrow", ".arrow": "arrow"}
 
 
@@ -23,7 +25,7 @@ class Format:
     gzipped: bool
 
 
-def format_of(path: str | os.PathLike[str]) -> Format:
+def format_of(path: FilePath) -> Format:
     """Tell the format by the suffix: .csv, .tsv (also with .gz), .parquet, .pq, .feather, .arrow."""
     name = Path(os.fspath(path).lower())
     gzipped = name.suffix == ".gz"
@@ -36,7 +38,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     return Format(kind, tabs=suffix == ".tsv", gzipped=gzipped)
 
 
-def check_file(path: str | os.PathLike[str]) -> None:
+def check_file(path: FilePath) -> None:
     """Raise unless `path` is a file with content."""
     if not os.path.exists(path):
         raise DataError(f"There is no file {path}.")
@@ -46,7 +48,7 @@ def check_file(path: str | os.PathLike[str]) -> None:
         raise DataError(f"{path} is empty.")
 
 
-def check_columns(path: str | os.PathLike[str], wanted: Iterable[str], names: Sequence[str]) -> None:
+def check_columns(path: FilePath, wanted: Iterable[str], names: Sequence[str]) -> None:
     """Raise if a wanted column is not among the file's, and name the nearest ones."""
     for name in wanted:
         if name not in names:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas
 import pyarrow
 
 from ocrep._files.convert import ColumnKind, as_kind, kind_of
-from ocrep._files.formats import DataError, check_file
+from ocrep._files.formats import DataError, FilePath, check_file
 from ocrep._files.readers import BLOCK_ROWS, reader_of
 
 
@@ -38,19 +37,19 @@ class TableBlock:
     kept: Any
 
 
-def column_names(path: str | os.PathLike[str]) -> list[str]:
+def column_names(path: FilePath) -> list[str]:
     """Return the names of the columns in order; raise if one appears twice."""
     check_file(path)  # before the suffix: a missing file is the likelier mistake
     return reader_of(path).column_names()
 
 
-def count_rows(path: str | os.PathLike[str]) -> int | None:
+def count_rows(path: FilePath) -> int | None:
     reader = reader_of(path)
     with reader.reading():
         return reader.n_rows()
 
 
-def read_table(path: str | os.PathLike[str], columns: Sequence[str]) -> Table:
+def read_table(path: FilePath, columns: Sequence[str]) -> Table:
     """Read columns of a whole file; the file decides the kind of each."""
     reader = reader_of(path)
     with reader.reading():
@@ -71,11 +70,7 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str]) -> Table:
 
 
 def read_blocks(
-    path: str | os.PathLike[str],
-    kinds: Mapping[str, Literal["number", "boolean", "text"]],
-    *,
-    keep: Sequence[str] = (),
-    block_rows: int = BLOCK_ROWS,
+    path: FilePath, kinds: Mapping[str, ColumnKind], *, keep: Sequence[str] = (), block_rows: int = BLOCK_ROWS
 ) -> Iterator[TableBlock]:
     """Read a file in blocks of at most `block_rows` rows, each column as its kind in training.
 

@@ -17,7 +17,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from ocrep._files.csv_text import delimiter_of, first_fault, header_of
-from ocrep._files.formats import DataError, check_file, format_of
+from ocrep._files.formats import DataError, FilePath, check_file, format_of
 
 BLOCK_ROWS = 2**15
 # Arrow reads some blocks of a CSV file ahead: with 4 MB they would need twice the memory of everything else.
@@ -245,7 +245,7 @@ class FragmentReader(Reader):
         )
 
 
-def reader_of(path: str | os.PathLike[str], *, block_rows: int = BLOCK_ROWS) -> FileReader:
+def reader_of(path: FilePath, *, block_rows: int = BLOCK_ROWS) -> FileReader:
     """Return the reader for a file, by its suffix; nothing is opened yet."""
     readers: dict[str, type[FileReader]] = {"parquet": ParquetReader, "arrow": ArrowReader, "csv": CsvReader}
     return readers[format_of(path).kind](os.fspath(path), block_rows=block_rows)

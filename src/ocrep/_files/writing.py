@@ -17,7 +17,7 @@ import pyarrow
 import pyarrow.parquet
 
 from ocrep._files.atomic import replacing
-from ocrep._files.formats import DataError, Format, format_of
+from ocrep._files.formats import DataError, FilePath, Format, format_of
 
 STANDARD_OUTPUT = "-"
 Write = Callable[[Any], None]
@@ -27,19 +27,10 @@ class OutputError(OSError):
     """A file cannot be written; the message says which and why."""
 
 
-def check_output(
-    path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, table: bool = False
-) -> None:
-    """Raise before the work begins if `path` cannot be written.
+def check_output(path: FilePath, *, source: FilePath | None = None, table: bool = False) -> None:
+    """Raise before the work begins if `path` cannot be written, or is `source`, the file that is to be read.
 
-    Parameters
-    ----------
-    path : path
-        The file to be written; "-" is standard output.
-    source : path or None, default=None
-        The file that is read, which must not be overwritten.
-    table : bool, default=False
-        Whether rows will be written, so that the suffix must tell a known format.
+    With `table` the suffix must tell a format for rows.
     """
     if os.fspath(path) == STANDARD_OUTPUT:
         return
@@ -49,20 +40,22 @@ def check_output(
         except DataError as error:
             raise OutputError(f"Cannot write {error}") from None
     target = Path(path)
-    if target.is_dir():
-        raise OutputError(f"Cannot write {path}: it is a folder.")
-    if target.exists() and not target.is_file():
-        raise OutputError(f"Cannot write {path}: it is not a regular file.")
-    if source is not None and target.exists() and os.path.exists(source) and target.samefile(source):
-        raise OutputError(f"Cannot write {path}: it is the file to be read; give the output another name.")
-    if not target.parent.is_dir():
-        raise OutputError(f"Cannot write {path}: there is no folder {target.parent}.")
+    is_source = source is not None and target.exists() and os.path.exists(source) and target.samefile(source)
+    faults = {
+        "it is a folder": target.is_dir(),
+        "it is not a regular file": target.exists() and not target.is_file(),
+        "it is the file to be read; give the output another name": is_source,
+        f"there is no folder {target.parent}": not target.parent.is_dir(),
+    }
+    for fault, is_so in faults.items():
+        if is_so:
+            raise OutputError(f"Cannot write {path}: {fault}.")
     with writing(path), tempfile.TemporaryFile(dir=target.parent):
         pass
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+def writing(path: FilePath) -> Iterator[None]:
     """Turn an operating system's error into an `OutputError` that names the file."""
     try:
         yield
@@ -74,7 +67,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def table_writer(path: str | os.PathLike[str]) -> Iterator[Write]:
+def table_writer(path: FilePath) -> Iterator[Write]:
     """Yield a function that appends a frame; the file appears at the end, and not at all after an error.
 
     The suffix tells the format, as in `format_of`; "-" is CSV on standard output.

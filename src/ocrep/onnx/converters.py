@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.impute import SimpleImputer
 
-from ocrep.onnx.graph import Graph, label, outputs, probabilities
-from ocrep.onnx.network import ESTIMATORS, OnnxExportError, network_of
+from ocrep.onnx.network import ESTIMATORS, Graph, OnnxExportError, label, network_of, outputs, probabilities
 
 
 def register() -> None:

@@ -16,7 +16,6 @@ import sklearn
 
 from ocrep import __version__
 from ocrep._files.atomic import replacing
-from ocrep.serialization.names import name_of, path_of
 
 FORMAT = 1
 """The layout of model files; a new number means that older versions cannot read them."""
@@ -47,10 +46,10 @@ class ModelInfo:
     format: int
 
 
-def write(path: str | os.PathLike[str], model: Any, skops_data: bytes, *, tree: Any) -> None:
+def write(path: str | os.PathLike[str], skops_data: bytes, *, tree: Any, type_name: str) -> None:
     """Write the arrays of a skops file with our tree and record; an existing file is replaced as a whole."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    info = ModelInfo(name_of(path_of(type(model))), __version__, sklearn.__version__, now, FORMAT)
+    info = ModelInfo(type_name, __version__, sklearn.__version__, now, FORMAT)
     source = zipfile.ZipFile(io.BytesIO(skops_data))
     with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
         for member in source.infolist():
@@ -81,7 +80,14 @@ def read(path: str | os.PathLike[str]) -> tuple[bytes, ModelInfo]:
         raise ModelFileError(f"{path} is damaged: {error}") from error
     if not isinstance(record, dict):
         raise ModelFileError(f"{path} is a zip file, but not one written by ocrep.save_model.")
-    return data, _info(record, path)
+    try:
+        info = ModelInfo(**{field.name: record[field.name] for field in fields(ModelInfo)})
+        _release(info.ocrep_version)
+        if [type(value) for value in asdict(info).values()] != [str, str, str, str, int]:
+            raise TypeError("an entry of the wrong type")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} is damaged: its record does not say how it was written ({error}).") from None
+    return data, info
 
 
 def tree(data: bytes, name: str = TREE) -> Any:
@@ -105,17 +111,6 @@ def check_not_newer(info: ModelInfo, path: str | os.PathLike[str]) -> None:
             f"{path} has format {info.format} and was written by ocrep {info.ocrep_version}, and this is ocrep "
             f"{__version__}, which reads formats up to {FORMAT}: upgrade with pip install -U ocrep."
         )
-
-
-def _info(record: dict[str, Any], path: str | os.PathLike[str]) -> ModelInfo:
-    try:
-        info = ModelInfo(**{field.name: record[field.name] for field in fields(ModelInfo)})
-        _release(info.ocrep_version)
-        if [type(value) for value in asdict(info).values()] != [str, str, str, str, int]:
-            raise TypeError("an entry of the wrong type")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path} is damaged: its record does not say how it was written ({error}).") from None
-    return info
 
 
 def _release(name: str) -> tuple[int, int]:

@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator
 from ocrep._features.activations import ACTIVATIONS
 from ocrep.serialization import archive
 from ocrep.serialization.archive import ModelFileError, ModelInfo
-from ocrep.serialization.names import OTHERS, OWN, path_of
-from ocrep.serialization.tree import from_file, to_file
+from ocrep.serialization.tree import NAMES, OTHERS, OWN, from_file, path_of, to_file
 
 _SLOW_TO_IMPORT = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 
@@ -54,7 +53,8 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         data = skops_io.dumps(model)
     except TypeError as error:
         raise ModelFileError(f"This {type(model).__name__} cannot be written, for skops says: {error}") from error
-    archive.write(path, model, data, tree=to_file(archive.tree(data, archive.SKOPS_TREE)))
+    tree, type_path = to_file(archive.tree(data, archive.SKOPS_TREE)), path_of(type(model))
+    archive.write(path, data, tree=tree, type_name=NAMES.get(type_path, type_path))
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:

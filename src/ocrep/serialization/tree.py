@@ -1,21 +1,68 @@
-"""skops' tree of a model, translated for files: stable names for our types, field names in our dataclasses.
+"""The types that a model file may hold, and skops' tree of a model in the form of files.
 
 skops names a type by its module, and stores the fields of a dataclass with slots by position. Files in that form would
-become unreadable when a module is renamed or a field is moved.
+become unreadable when a module is renamed or a field is moved, so ours have stable names and fields by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from ocrep import __version__
+from ocrep import __version__, literature, rules
+from ocrep._features.activations import ACTIVATIONS, Activation
+from ocrep._features.hidden_map import HiddenMap
+from ocrep._features.random_layer import RandomLayer
+from ocrep._linalg.counts import Counts
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.spectrum import Spectrum
+from ocrep._training.calibration import Calibrator
+from ocrep._training.learned import Learned
+from ocrep._training.targets import Labels, Numbers
+from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.literature.units import MixedMap
 from ocrep.serialization.archive import ModelFileError
-from ocrep.serialization.names import OWN, name_of, path_of
 
 Node: TypeAlias = dict[str, Any]
+_RULES = (rules.Rule, rules.Choice, rules.Curve)
+_PUBLIC: dict[str, Iterable[type]] = {
+    "ocrep": (PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, RandomLayer, Factor, Spectrum),
+    "ocrep.rules": [kind for kind in vars(rules).values() if isinstance(kind, type) and issubclass(kind, _RULES)],
+    "ocrep.literature": [getattr(literature, name) for name in literature.__all__],
+}
+# Files contain these names, so they never change. When a private class moves, only the right-hand side changes.
+OWN: dict[str, Callable[..., Any]] = {
+    **{f"{room}.{kind.__name__}": kind for room, kinds in _PUBLIC.items() for kind in kinds},
+    "ocrep.Activation": Activation,
+    "ocrep.Calibrator": Calibrator,
+    "ocrep.Counts": Counts,
+    "ocrep.FoldFactors": FoldFactors,
+    "ocrep.FoldPlan": FoldPlan,
+    "ocrep.HiddenMap": HiddenMap,
+    "ocrep.Labels": Labels,
+    "ocrep.Learned": Learned,
+    "ocrep.MixedMap": MixedMap,
+    "ocrep.Numbers": Numbers,
+    **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},
+}
+
+OTHERS = (
+    "numpy.dtype",  # an attribute of scikit-learn's imputers
+    "sklearn.utils._bunch.Bunch",  # an attribute of voting and stacking: a dict
+    *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("f_classif", "f_regression")),
+)
+"""Harmless types and functions of other libraries that skops does not trust by default."""
+
+
+def path_of(kind: Callable[..., Any]) -> str:
+    """Where Python finds a type or function today."""
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+NAMES = {path_of(kind): name for name, kind in OWN.items()}
 
 
 def to_file(tree: Any) -> Any:
@@ -47,8 +94,8 @@ def _node_to_file(node: Node) -> Node:
         )
     if not path.startswith("ocrep."):
         return node
-    name = name_of(path)
-    if name not in OWN:
+    name = NAMES.get(path)
+    if name is None:
         raise ModelFileError(f"The model holds {path}, which is not among the types that model files can keep.")
     node, names = _renamed(node, name), _field_names(node, OWN[name])
     if names is not None:
