@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.problems import smooth_problem
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
 from ocrep._linalg.blocks import RowBlocks
@@ -338,14 +339,8 @@ def test_what_the_mean_adds_to_the_sums_counts_as_rounding(kappa, reads):
     assert blocks.n_reads == reads
 
 
-def rows(n=30_000, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, size=(n, 6))
-    return X, np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(n)
-
-
 def test_estimators_give_the_same_network_on_all_routes():
-    X, y = rows()
+    X, y = smooth_problem(30_000, 6)
     models = [PinvRegressor(60, solver=solver, random_state=0).fit(X, y) for solver in ("auto", "gram", "qr")]
     assert models[0].condition_number_ < PROVED_CONDITION
     for one, other in itertools.pairwise(models):
@@ -362,7 +357,7 @@ def test_estimators_give_the_same_network_on_all_routes():
 
 
 def test_gram_alone_raises_where_it_cannot_prove_its_result():
-    X, y = rows()
+    X, y = smooth_problem(30_000, 6)
     twins = np.column_stack([X, X[:, 0] + 1e-8 * y])
     with pytest.raises(ValueError, match=r"solver='gram' cannot promise.*solver='auto'"):
         TikhonovRegressor(solver="gram").fit(twins, y)

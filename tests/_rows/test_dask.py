@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from support.pages import run_page
 from support.problems import smooth_problem
+from support.tables import INPUTS, table_of_rows
 
 import ocrep
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules
@@ -23,7 +24,6 @@ from ocrep._rows.dask import is_dask
 from ocrep._rows.dask.partitions import ARITY, FAR_APART, Partitions
 
 N = 1200
-INPUTS = list("abcd")
 KNOWN = (500, 0, 37, 1, 662)  # any height, zero included
 GIVEN = (-1.0, 1.0)
 
@@ -36,13 +36,7 @@ def on_threads():
 
 @pytest.fixture(scope="module")
 def rows():
-    X, y = smooth_problem(N, 4)
-    frame = pd.DataFrame(X, columns=INPUTS)
-    frame["y"] = y
-    frame["label"] = np.array(["no", "some", "yes"])[(y > 0).astype(int) + (y > 0.7)]
-    frame["number"] = (y > 0.2).astype(int)
-    frame["weight"] = np.random.default_rng(1).integers(0, 4, N).astype(float)
-    return frame
+    return table_of_rows(N)
 
 
 def arrays(frame, *columns, chunks=KNOWN, unknown=False):

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
-from support.rows_on_disk import NAMES, as_blocks, as_glob, frame_of, write
+from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
 from support.small_blocks import use_small_blocks
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, scan
@@ -24,9 +24,7 @@ from ocrep._rows.scan.arrays import is_on_disk
 
 @pytest.fixture
 def frame():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (300, 5))
-    return frame_of(X, X @ np.arange(5.0) + 0.1 * rng.standard_normal(300))
+    return smooth_frame(300)
 
 
 def model(**options):

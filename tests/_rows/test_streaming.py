@@ -8,7 +8,7 @@ import polars
 import pytest
 import zarr
 from support.pages import run_page
-from support.rows_on_disk import NAMES, as_blocks, as_dataset, as_glob, cut, frame_of
+from support.rows_on_disk import NAMES, as_blocks, as_dataset, as_glob, cut, smooth_frame
 from support.small_blocks import use_small_blocks
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules, scan
@@ -25,10 +25,7 @@ def _small_blocks(monkeypatch):
 
 @pytest.fixture(scope="module")
 def problem():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (N, 5))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(N)
-    return frame_of(X, y)
+    return smooth_frame(N)
 
 
 def weighted(frame):

@@ -7,7 +7,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from support.rows_on_disk import NAMES, as_blocks, as_glob, frame_of, write
+from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
 from support.small_blocks import use_small_blocks
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovRegressor, scan
@@ -39,9 +39,7 @@ def test_on_several_threads_it_goes_on_to_the_bits_of_a_fit_that_was_never_inter
 
 @pytest.fixture
 def frame():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (3000, 5))
-    return frame_of(X, np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(3000))
+    return smooth_frame(3000)
 
 
 def killing(after):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.dataset
 import pyarrow.feather
+from support.problems import smooth_problem
 
 from ocrep import scan
 
@@ -17,6 +18,11 @@ def frame_of(X, y=None, weight=None):
     if weight is not None:
         frame["w"] = weight
     return frame
+
+
+def smooth_frame(n_rows):
+    """Five inputs and a smooth target."""
+    return frame_of(*smooth_problem(n_rows, len(NAMES)))
 
 
 def cut(n_rows, rows):
