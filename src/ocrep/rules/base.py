@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
+from ocrep._documentation import inherit_sections
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
@@ -99,6 +100,10 @@ class Rule(ABC):
     name: str
     folds: FoldPlan | None = None
     """How the rule divides the rows into folds; None without cross-validation."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        inherit_sections(cls)
 
     @property
     def needs(self) -> Needs:
@@ -200,6 +205,11 @@ class FlooredRule(Rule):
 
     "precision" stands for √ε: a direction with σ < √ε·σ₁ lies below the precision of any measured input,
     so γ is chosen as if σ_p were at least that. 0.0 turns the floor off.
+
+    Parameters
+    ----------
+    floor : float or "precision", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     floor: float | Literal["precision"] = "precision"

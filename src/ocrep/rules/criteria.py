@@ -32,11 +32,6 @@ class GCV(CriterionRule):
     It needs no estimate of the noise, and assumes independent noise of one variance. Several targets share one γ:
     their residuals are summed. (The paper prints ‖I − A(λ)Y‖ for the numerator and means ‖(I − A(λ))Y‖; its λ is γ/n.)
     Reference: Golub, Heath, Wahba, Technometrics 21 (1979).
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "gcv"
@@ -52,11 +47,6 @@ class Mallows(CriterionRule):
 
     It assumes independent noise of one variance per target, and needs more rows than directions (n > p + 1) to
     estimate that variance. Reference: Mallows, Technometrics 15 (1973).
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "mallows"
@@ -90,11 +80,6 @@ class AIC(InformationCriterion):
 
     It assumes Gaussian noise.
     References: Akaike (1973); effective degrees of freedom after Hastie, Tibshirani (1990).
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "aic"
@@ -109,11 +94,6 @@ class AICc(InformationCriterion):
 
     It assumes Gaussian noise; γ with n ≤ dof + 2 are not considered.
     Reference: Hurvich, Tsai, Biometrika 76 (1989), in the form of Hurvich, Simonoff, Tsai (1998).
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "aicc"
@@ -133,11 +113,6 @@ class BIC(InformationCriterion):
 
     It assumes Gaussian noise.
     Reference: Schwarz, Annals of Statistics 6 (1978), with effective degrees of freedom.
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "bic"
@@ -152,11 +127,6 @@ class MarginalLikelihood(CriterionRule):
 
     It assumes Gaussian noise and independent Gaussian weights of variance s²/γ; an intercept has a flat prior
     (restricted likelihood). Each target has its own s². Reference: MacKay, Neural Computation 4 (1992).
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "evidence"

@@ -4,36 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
-import numpy as np
-
-from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, take_rows
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, take_rows
 from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import press
 from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, Needs, NotApplicable
-from ocrep.rules.search import check_grid, minimise, refine_by_parabola, searched_range
+from ocrep.rules.search import array_like, check_grid, minimise, refine_by_parabola, searched_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GridRule(FlooredRule):
-    """A rule whose `grid` replaces the search over all γ."""
+    """A rule whose `grid` replaces the search over all γ.
+
+    Parameters
+    ----------
+    grid : str, sequence of float or None, default=None
+        The γ to try, or a name in `rules.GRIDS`. None searches a log grid and refines its optimum.
+    """
 
     grid: str | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
-        if self.grid is not None and not isinstance(self.grid, str):
+        values = check_grid(self.grid)
+        if not isinstance(self.grid, str):
             # A tuple can be compared and read again; the user's own grid may be an array or an iterator.
-            own: Any = [self.grid] if np.isscalar(self.grid) else list(self.grid)
-            object.__setattr__(self, "grid", check_grid(own))
-        check_grid(self.grid)
+            object.__setattr__(self, "grid", values)
 
     @property
     def degree(self) -> int | None:
         """2; None for a given grid, which does not depend on H."""
         return None if self.grid is not None else 2
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FoldRule(FlooredRule):
+    """A rule that reads one factor per fold.
+
+    Parameters
+    ----------
+    n_folds : int, default=3
+        Number of folds.
+    seed : int, default=0
+        Seed of the division of the rows into folds.
+    """
+
+    n_folds: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        FoldPlan(self.n_folds, self.seed)
+
+    @property
+    def needs(self) -> Needs:
+        """The folds' factors."""
+        return "folds"
+
+    @property
+    def folds(self) -> FoldPlan:  # type: ignore[override]
+        """The division of the rows by `n_folds` and `seed`."""
+        return FoldPlan(self.n_folds, self.seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -42,13 +76,6 @@ class LOO(GridRule):
 
     The intercept is refitted too; a weighted row counts as one row. The rows are read once more, for all γ together,
     so the optimum is refined by a parabola through the best grid points. Reference: Allen, Technometrics 16 (1974).
-
-    Parameters
-    ----------
-    grid : str, sequence of float or None, default=None
-        The γ to try, or a name in `rules.GRIDS`. None searches a log grid and refines its optimum.
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "loo"
@@ -61,17 +88,12 @@ class LOO(GridRule):
     def _choose(self, evidence: Evidence) -> Choice:
         spectrum, rows = evidence.spectrum, evidence.rows
         assert rows is not None
-        return minimise(
-            self,
-            spectrum,
-            lambda gamma: press(spectrum, rows, gamma),
-            grid=check_grid(self.grid),
-            refine=refine_by_parabola,
-        )
+        criterion = partial(press, spectrum, rows)
+        return minimise(self, spectrum, criterion, grid=check_grid(self.grid), refine=refine_by_parabola)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class KFold(GridRule):
+class KFold(FoldRule, GridRule):
     """k-fold cross-validation: minimise the squared error on rows held out of the fit.
 
     It is exact: the factors of the other folds are merged, and the error follows from the held-out factor. This equals
@@ -80,26 +102,15 @@ class KFold(GridRule):
 
     Parameters
     ----------
-    n_folds : int, default=3
-        Number of folds.
-    seed : int, default=0
-        Seed of the division of the rows into folds.
     scoring : {"squared", "error"}, default="squared"
         "error" counts misclassified rows instead; it is for classifiers only, and reads the rows once more.
-    grid : str, sequence of float or None, default=None
-        The γ to try, or a name in `rules.GRIDS`. None searches a log grid and refines its optimum.
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
-    n_folds: int = 3
-    seed: int = 0
     scoring: Literal["squared", "error"] = "squared"
     name = "kfold"
 
     def __post_init__(self) -> None:
-        GridRule.__post_init__(self)
-        FoldPlan(self.n_folds, self.seed)
+        FoldRule.__post_init__(self)
         if self.scoring not in ("squared", "error"):
             raise ValueError(f"scoring={self.scoring!r} must be 'squared' or 'error'.")
 
@@ -107,11 +118,6 @@ class KFold(GridRule):
     def needs(self) -> Needs:
         """The folds' factors, and the rows too if misclassified rows are counted."""
         return "rows" if self.scoring == "error" else "folds"
-
-    @property
-    def folds(self) -> FoldPlan:  # type: ignore[override]
-        """The division of the rows by `n_folds` and `seed`."""
-        return FoldPlan(self.n_folds, self.seed)
 
     def _choose(self, evidence: Evidence) -> Choice:
         folds, rows = evidence.folds, evidence.rows
@@ -133,41 +139,16 @@ class KFold(GridRule):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class OCRePCV(FlooredRule):
+class OCRePCV(FoldRule):
     """OCReP among the γ that cross-validation cannot tell from its best: the least μ(H^reg) within one standard error.
 
     For each γ the exact k-fold error minus that of the best γ is averaged over the folds. γ is admissible if that mean
     is within its standard error; the differences are paired, so a fold that is hard for every γ does not count.
     OCReP alone regularizes too much where H is well conditioned, and cross-validation alone sometimes too little; this
     rule keeps the best conditioning that the data allow. It is new in this library.
-
-    Parameters
-    ----------
-    n_folds : int, default=3
-        Number of folds.
-    seed : int, default=0
-        Seed of the division of the rows into folds.
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
-    n_folds: int = 3
-    seed: int = 0
     name = "ocrep_cv"
-
-    def __post_init__(self) -> None:
-        FlooredRule.__post_init__(self)
-        FoldPlan(self.n_folds, self.seed)
-
-    @property
-    def needs(self) -> Needs:
-        """The folds' factors."""
-        return "folds"
-
-    @property
-    def folds(self) -> FoldPlan:  # type: ignore[override]
-        """The division of the rows by `n_folds` and `seed`."""
-        return FoldPlan(self.n_folds, self.seed)
 
     def _choose(self, evidence: Evidence) -> Choice:
         folds, spectrum = evidence.folds, evidence.spectrum
@@ -191,9 +172,8 @@ class OCRePCV(FlooredRule):
         """The candidate with the least μ(H^reg) among those that the folds cannot tell from the best γ."""
         spectrum, folds = evidence.spectrum, evidence.folds
         assert folds is not None
-        xp, device = array_namespace(spectrum.sigma), device_of(spectrum.sigma)
-        gammas = xp.asarray([best, *candidates], dtype=xp.float64, device=device)
-        errors = fold_errors(folds, gammas)
+        gammas = array_like(spectrum.sigma, [best, *candidates])
+        xp, errors = array_namespace(gammas), fold_errors(folds, gammas)
         level = float(xp.max(errors[:, 0]))
         # Relative to the best γ's error, so that squares neither overflow nor vanish.
         differences = (errors - errors[:, :1]) / (level if level > 0.0 else 1.0)
@@ -206,8 +186,7 @@ class OCRePCV(FlooredRule):
 def fold_errors(folds: FoldFactors, gamma: Array) -> Array:
     """Mean squared error of each held-out fold, folds × γ."""
     errors = folds.squared_errors(gamma)
-    xp = array_namespace(errors)
-    return errors / xp.asarray(folds.weight_sums, dtype=xp.float64, device=device_of(errors))[:, None]
+    return errors / array_like(errors, folds.weight_sums)[:, None]
 
 
 def mean_squared_error(folds: FoldFactors, gamma: Array) -> Array:

@@ -19,11 +19,6 @@ class LCurve(CriterionRule):
 
     It assumes that the curve has a corner. Well-conditioned problems lack one; then the optimum lies at an edge.
     Derivatives are analytic. Reference: Hansen, O'Leary, SIAM J. Sci. Comput. 14 (1993).
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "lcurve"
@@ -54,11 +49,6 @@ class QuasiOptimality(FlooredRule):
 
     It assumes nothing about the noise. Outside that range the norm falls to zero whatever the data.
     References: Tikhonov, Glasko (1965); Hansen (1998).
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "quasi_optimality"
@@ -88,8 +78,6 @@ class Discrepancy(FlooredRule):
     ----------
     noise : float or None, default=None
         Standard deviation of the noise in T. The rule cannot be used without it.
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     noise: float | None = None

@@ -21,35 +21,14 @@ from ocrep.rules.search import root, searched_range
 MANY_TARGETS = "'ocrep', 'gcv', 'loo', 'kfold', 'ocrep_cv', 'evidence' or 'lcurve'"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """A problem with one target, in the symbols of the formulas."""
+    """A problem with one target, in the symbols of the formulas; a search for γ stays within `range`."""
 
-    spectrum: Spectrum
-    s2: float
-    range: tuple[float, float]
-    """Where a formula without a closed form searches for γ."""
-
-    @property
-    def n(self) -> int:
-        return self.spectrum.n
-
-    @property
-    def p(self) -> int:
-        return self.spectrum.rank
-
-    @property
-    def lambda_max(self) -> float:
-        return self.spectrum.largest**2
-
-    @property
-    def alpha2(self) -> Array:
-        return (self.spectrum.UtT[:, 0] / self.spectrum.sigma) ** 2
-
-    @property
-    def size(self) -> float:
-        """Σα̂² = ‖β̂‖²."""
-        return _total(self.alpha2)
+    def __init__(self, spectrum: Spectrum, s2: float, range: tuple[float, float]) -> None:
+        self.spectrum, self.s2, self.range = spectrum, s2, range
+        self.n, self.p, self.lambda_max = spectrum.n, spectrum.rank, spectrum.largest**2
+        self.alpha2 = (spectrum.UtT[:, 0] / spectrum.sigma) ** 2
+        self.size: float = _total(self.alpha2)  # ‖β̂‖²
 
     @property
     def ratios(self) -> Array:
@@ -85,8 +64,6 @@ class RidgeFormula(FlooredRule):
         Which formula, such as "hoerl_kennard" or "kibria"; `ocrep.rules.ridge.FORMULAS` lists them.
     ddof : int, default=1
         The noise variance is estimated as s² = rss/(n − p − `ddof`); 1 is the OCReP paper's choice.
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name: str
@@ -134,16 +111,11 @@ class RidgeFormula(FlooredRule):
         return self.at_least_floor(gamma, spectrum)
 
 
-def _largest(values: Array) -> float:
-    return float(array_namespace(values).max(values))
+def _reduced_by(function: str) -> Callable[[Array], float]:
+    return lambda values: float(getattr(array_namespace(values), function)(values))
 
 
-def _total(values: Array) -> float:
-    return float(array_namespace(values).sum(values))
-
-
-def _mean(values: Array) -> float:
-    return float(array_namespace(values).mean(values))
+_largest, _least, _total, _mean = (_reduced_by(name) for name in ("max", "min", "sum", "mean"))
 
 
 def _median(values: Array) -> float:
@@ -153,13 +125,12 @@ def _median(values: Array) -> float:
 
 
 def _geometric_mean(values: Array) -> float:
-    xp = array_namespace(values)
-    return math.exp(float(xp.mean(xp.log(values)))) if float(xp.min(values)) > 0.0 else 0.0
+    return math.exp(_mean(array_namespace(values).log(values))) if _least(values) > 0.0 else 0.0
 
 
 def _positive(values: Array) -> Array:
     """The values, if all can be divided by."""
-    if not float(array_namespace(values).min(values)) > 0.0:
+    if not _least(values) > 0.0:
         raise ZeroDivisionError
     return values
 
@@ -224,9 +195,7 @@ FORMULAS: dict[str, Formula] = {
         "s²/max α̂² (paper, eq. 31)", "Hoerl, Kennard, Technometrics 12 (1970)", lambda c: c.s2 / _largest(c.alpha2)
     ),
     "hoerl_kennard_baldwin": Formula(
-        "p·s²/Σα̂²",
-        "Hoerl, Kennard, Baldwin, Communications in Statistics 4 (1975)",
-        lambda c: c.p * c.s2 / c.size,
+        "p·s²/Σα̂²", "Hoerl, Kennard, Baldwin, Communications in Statistics 4 (1975)", lambda c: c.p * c.s2 / c.size
     ),
     "hoerl_kennard_iterative": Formula(
         "p·s²/‖W(γ)‖², iterated from the Hoerl–Kennard–Baldwin γ until it changes by at most 20·t^−1.3 of itself",
@@ -236,9 +205,7 @@ FORMULAS: dict[str, Formula] = {
         "diverge; it stops at the end of the searched range.",
     ),
     "thisted": Formula(
-        "max(p − 2, 0)·s²/Σα̂²",
-        "Thisted (1976), Stanford University",
-        lambda c: max(c.p - 2, 0) * c.s2 / c.size,
+        "max(p − 2, 0)·s²/Σα̂²", "Thisted (1976), Stanford University", lambda c: max(c.p - 2, 0) * c.s2 / c.size
     ),
     "lawless_wang": Formula(
         "p·s²/Σλα̂²",

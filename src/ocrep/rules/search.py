@@ -36,7 +36,7 @@ def check_grid(grid: str | Sequence[float] | None, name: str = "grid") -> tuple[
     if isinstance(grid, str):
         return pick("grid", grid, GRIDS, also=", or a sequence of numbers > 0")
     try:
-        values = tuple(sorted({float(g) for g in np.ravel(np.asarray(grid, dtype=np.float64))}))
+        values = tuple(np.unique(np.asarray(list(grid) if np.iterable(grid) else grid, dtype=np.float64)).tolist())
     except (TypeError, ValueError):
         values = ()
     if not values or not all(math.isfinite(g) and g > 0 for g in values):
@@ -73,7 +73,7 @@ def minimise(
         return Choice(rule.name, 0.0)  # H is zero: so are the weights, whatever γ
     low, high = between or searched_range(rule, spectrum)
     gammas = list(grid) if grid is not None else _log_grid(low, high)
-    array = _array(spectrum, gammas)
+    array = array_like(spectrum.sigma, gammas)
     curve = Curve(array, criterion(array))
     best = curve.best
     edge: Edge | None = "low" if best == 0 else "high" if best == len(gammas) - 1 else None
@@ -104,10 +104,10 @@ def root(increasing: Callable[[float], float], low: float, high: float) -> tuple
 
 def refine_by_brent(curve: Curve, criterion: Criterion) -> float:
     """The minimum between the neighbours of the best grid point, by Brent's bounded method in log γ."""
-    xp, device, best = array_namespace(curve.gammas), device_of(curve.gammas), curve.best
+    best = curve.best
 
     def at(log_gamma: float) -> float:
-        return float(criterion(xp.asarray([math.exp(log_gamma)], dtype=xp.float64, device=device))[0])
+        return float(criterion(array_like(curve.gammas, [math.exp(log_gamma)]))[0])
 
     bounds = tuple(math.log(float(curve.gammas[i])) for i in (best - 1, best + 1))
     found = minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-6})
@@ -124,9 +124,10 @@ def refine_by_parabola(curve: Curve, criterion: Criterion) -> float:
     return float(curve.gammas[best]) * ratio**step
 
 
-def _array(spectrum: Spectrum, values: Sequence[float]) -> Array:
-    xp = array_namespace(spectrum.sigma)
-    return xp.asarray(list(values), dtype=xp.float64, device=device_of(spectrum.sigma))
+def array_like(array: Array, values: Sequence[float]) -> Array:
+    """Numbers as a float64 array of the same library and device as `array`."""
+    xp = array_namespace(array)
+    return xp.asarray(list(values), dtype=xp.float64, device=device_of(array))
 
 
 def _log_grid(low: float, high: float) -> list[float]:

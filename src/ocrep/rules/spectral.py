@@ -16,11 +16,6 @@ class OCReP(FlooredRule):
     p is the numerical rank. The rule assumes nothing about the targets and does not read them. Where H is numerically
     singular, σ_p is rounding noise; the default floor then gives γ = σ₁·max(σ_p, √ε·σ₁).
     Reference: Cancelliere, Gai, Gallinari, Rubini, Neural Networks 2015 (arXiv:1508.06095).
-
-    Parameters
-    ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
     """
 
     name = "ocrep"
