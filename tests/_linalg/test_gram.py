@@ -49,7 +49,8 @@ def harmless_signal():
 
 def solved(blocks, *, intercept=False, solver="auto"):
     """The factor and the spectrum, which a route by reflections leaves to whoever needs it."""
-    factor, spectrum = solve(RowBlocks(blocks), intercept=intercept, solver=solver)
+    solved = solve(RowBlocks(blocks), intercept=intercept, solver=solver)
+    factor, spectrum = solved.factor, solved.spectrum
     return factor, spectrum or factor.spectrum()
 
 

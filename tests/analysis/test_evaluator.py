@@ -35,7 +35,7 @@ def test_errors_of_a_leading_size_equal_those_of_a_fit(kind, options):
     common = {"input_scaling": (X.min(axis=0), X.max(axis=0)), "random_state": 0, **options}
     whole = kind(30, gamma="none", store_folds=True, **common).fit(X, y)
     network = Evaluator.of(whole, (X, y), test=(X_TEST, y_test)).in_memory()
-    gammas, fold, root = np.array([1e-4, 1e-2, 1.0]), FoldPlan().of_rows(0, len(y)), 1.0 if classes else 0.5
+    gammas, fold, root = np.array([1e-4, 1e-2, 1.0]), FoldPlan().of(X), 1.0 if classes else 0.5
     for size in (3, 12):
         leading = network.leading(whole.factor_.n_features - 30 + size)
         fits = [kind(size, gamma=gamma, **common).fit(X, y) for gamma in gammas]
@@ -80,7 +80,7 @@ def test_noise_is_one_standard_error_of_paired_differences():
     fitted = TikhonovRegressor(gamma=1.0, store_folds=3).fit(H, T[:, 0])
     network = evaluator(fitted, H, T[:, 0])
     gammas, best = np.array([0.5, 50.0]), 0.5
-    fold = fitted.folds_.plan.of_rows(0, 60)
+    fold = fitted.folds_.plan.of(H)
     errors = []
     for v in range(3):
         fits = [TikhonovRegressor(gamma=g).fit(H[fold != v], T[fold != v, 0]) for g in gammas]

@@ -6,13 +6,15 @@ import pickle
 import mpmath
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.linear_model import RidgeCV
-from support.problems import augmented_solution, choose, evidence, random_problem, with_condition
+from support.problems import augmented_solution, choose, evidence, numbers_of, random_problem, with_condition
 
 from ocrep import Factor, rules
 from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.folds import FoldFactors, FoldPlan, plan_of
+from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs, press
+from ocrep._training.recipe import plan_of
 from ocrep.rules.cross_validation import fold_errors, mean_squared_error, misclassified
 
 EPS = np.finfo(float).eps
@@ -62,7 +64,7 @@ def test_kfold_equals_refitting_every_fold(name, intercept, weighted):
     _, more = evidence(H, T, rules.KFold(), intercept=intercept, sample_weight=w if weighted else None, block=7)
     gammas, tolerances = gammas_of(H)
     exact = mean_squared_error(more["folds"], gammas)
-    fold = FoldPlan().of_rows(0, len(H))
+    fold = FoldPlan().of(numbers_of(H))
     for gamma, value, tolerance in zip(gammas, exact, tolerances, strict=True):
         lost = 0.0
         for v in range(3):
@@ -180,7 +182,7 @@ def test_misclassified_rows_equal_refitting_and_counting(n_classes, weighted):
     rule = rules.KFold(scoring="error", n_folds=4, seed=9)
     _, more = evidence(H, T, rule, intercept=True, sample_weight=w if weighted else None, labels=True)
     gammas = np.array([1e-3, 1.0, 100.0])
-    fold = rule.folds.of_rows(0, len(H))
+    fold = rule.folds.of(numbers_of(H))
     for gamma, value in zip(gammas, misclassified(more["folds"], more["rows"], gammas), strict=True):
         wrong = 0.0
         for v in range(4):
@@ -236,17 +238,39 @@ def test_blocks_and_order_of_merging_do_not_matter():
     )
 
 
-def test_folds_are_balanced_seeded_and_do_not_follow_the_order_of_rows():
+@pytest.mark.parametrize("kind", ["numbers in order", "uniform", "few values", "float32"])
+def test_folds_are_balanced_seeded_and_do_not_follow_the_order_of_rows(kind):
+    rng = np.random.default_rng(0)
+    X = {
+        "numbers in order": np.arange(100_000.0)[:, None],
+        "uniform": rng.uniform(size=(100_000, 3)),
+        "few values": rng.integers(0, 3, size=(100_000, 20)).astype(float),
+        "float32": rng.uniform(size=(100_000, 2)).astype(np.float32),
+    }[kind]
     plan = FoldPlan(n_folds=5)
-    folds = plan.of_rows(0, 100_000)
+    folds = plan.of(X)
     counts = np.bincount(folds, minlength=5)
     assert np.abs(counts - 20_000).max() < 5 * np.sqrt(20_000)
     # Any run of 100 rows, such as one class in a sorted table, reaches every fold.
     assert all(len(set(folds[a : a + 100])) == 5 for a in range(0, 100_000, 100))
-    np.testing.assert_array_equal(plan.of_rows(70, 30), folds[70:100])
-    assert np.mean(FoldPlan(5, seed=1).of_rows(0, 100_000) == folds) == pytest.approx(0.2, abs=0.01)
+    np.testing.assert_array_equal(plan.of(X[70:100]), folds[70:100])
+    assert np.mean(FoldPlan(5, seed=1).of(X) == folds) == pytest.approx(0.2, abs=0.01)
     pairs = np.bincount(5 * folds[:-1] + folds[1:], minlength=25)
     assert np.abs(pairs - 4000).max() < 5 * np.sqrt(4000)
+
+
+def test_a_fold_depends_on_the_values_of_a_row_and_on_nothing_else():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 7)) * (rng.uniform(size=(500, 7)) < 0.4)
+    plan = FoldPlan(4, seed=3)
+    expected, order = plan.of(X), rng.permutation(500)
+    np.testing.assert_array_equal(plan.of(X[order]), expected[order])
+    np.testing.assert_array_equal(plan.of(np.where(X == 0.0, -0.0, X)), expected)
+    np.testing.assert_array_equal(plan.of(sparse.csr_array(X)), expected)
+    np.testing.assert_array_equal(plan.of(np.asfortranarray(X)), expected)
+    single = X.astype(np.float32)
+    np.testing.assert_array_equal(plan.of(single), plan.of(single.astype(np.float64)))
+    assert np.mean(plan.of(X[:, ::-1]) == expected) < 0.5
 
 
 def test_the_meaning_of_store_folds():
@@ -364,13 +388,13 @@ def test_copies_of_folds_do_not_copy_their_caches():
     gammas = np.array([0.1])
     before = mean_squared_error(folds, gammas)
     again = pickle.loads(pickle.dumps(folds))
-    assert set(vars(again)) == {"plan", "factors", "n_read", "start"}
+    assert set(vars(again)) == {"plan", "factors", "n_read"}
     np.testing.assert_array_equal(mean_squared_error(again, gammas), before)
 
 
 def test_a_fold_without_weight_is_not_held_out():
     H, T = problem("tall")
-    fold = FoldPlan().of_rows(0, len(H))
+    fold = FoldPlan().of(numbers_of(H))
     w = np.where(fold == 1, 0.0, 1.0)
     _, more = evidence(H, T, rules.KFold(), sample_weight=w, intercept=True)
     assert more["folds"].filled == (0, 2)
@@ -380,7 +404,8 @@ def test_a_fold_without_weight_is_not_held_out():
         lost += np.sum((T[fold == v] - H[fold == v] @ W - b) ** 2)
     expected = lost / (fold != 1).sum() / 2
     assert mean_squared_error(more["folds"], np.array([0.5]))[0] == pytest.approx(expected, rel=1e-10)
-    codes = RowBlocks(lambda: ((h, np.sign(t), v) for h, t, v in more["rows"].blocks()), labels=True)
+    rows = more["rows"]
+    codes = RowBlocks(rows.read, lambda raw: (raw[1], np.sign(raw[2]), raw[3]), labels=True)
     assert 0 <= misclassified(more["folds"], codes, np.array([0.5]))[0] <= 1
 
 

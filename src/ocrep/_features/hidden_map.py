@@ -10,8 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ocrep._features.activations import Activation
-from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, overwritten
-from ocrep._rows.device import to_device_of
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, overwritten, to_device_of
 
 
 @dataclass(frozen=True, eq=False)

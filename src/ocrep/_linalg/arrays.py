@@ -8,8 +8,10 @@ import numpy as np
 from array_api_compat import (
     array_namespace,
     is_array_api_obj,
+    is_numpy_array,
     is_numpy_namespace,
     is_torch_namespace,
+    to_device,
 )
 from array_api_compat import device as device_of
 from scipy.linalg.blas import dtrsm
@@ -29,8 +31,10 @@ def as_float64(values: Any) -> Array:
     return xp.astype(array, xp.float64, copy=False)
 
 
-def take_rows(A: Array, index: np.ndarray) -> Array:
-    """Rows of A by a host index, on A's device."""
+def take_rows(A: Any, index: Any) -> Any:
+    """Rows of an array, on its device, or of a sparse matrix."""
+    if not is_array_api_obj(A):
+        return A[index]
     xp = array_namespace(A)
     return xp.take(A, xp.asarray(index, device=device_of(A)), axis=0)
 
@@ -99,6 +103,24 @@ def _substitute(B: np.ndarray, R: np.ndarray) -> None:
     _substitute(B[:, half:], R[half:, half:])
 
 
+def to_host(values: Array) -> np.ndarray:
+    """The array as NumPy's, from any device."""
+    if isinstance(values, np.ndarray):
+        return values
+    xp = array_namespace(values)
+    info = getattr(xp, "__array_namespace_info__", None)
+    host = "cpu" if info is None or "cpu" in map(str, info().devices()) else info().default_device()
+    return np.from_dlpack(to_device(values, host))
+
+
+def to_device_of(X: Any, values: np.ndarray) -> Array:
+    """A NumPy array in the library and on the device of X."""
+    if is_numpy_array(X) or not is_array_api_obj(X):
+        return values
+    xp = array_namespace(X)
+    return to_device(xp.from_dlpack(np.array(values)), device_of(X))
+
+
 __all__ = [
     "EPS",
     "SMALLEST",
@@ -110,5 +132,7 @@ __all__ = [
     "overwritten",
     "take_rows",
     "times_inverse",
+    "to_device_of",
+    "to_host",
     "triangle",
 ]

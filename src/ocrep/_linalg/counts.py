@@ -124,6 +124,8 @@ class Counts:
     weight_sum: float = 0.0
     whole_weights: bool = True
     """Whether every weight was a whole number."""
+    n_seen: int = 0
+    """All rows, those of zero weight included."""
     shift_known: bool = False
     """Whether the shift is final; until a row of positive weight gives it, it is zero."""
 
@@ -141,6 +143,7 @@ class Counts:
             n_rows=self.n_rows + rows.n_positive,
             weight_sum=self.weight_sum + rows.weight_sum,
             whole_weights=self.whole_weights and rows.whole_weights,
+            n_seen=self.n_seen + rows.H.shape[0],
             shift_known=self.shift_known or rows.weight_sum > 0.0,
         )
 
@@ -154,6 +157,7 @@ class Counts:
             n_rows=self.n_rows + other.n_rows,
             weight_sum=self.weight_sum + other.weight_sum,
             whole_weights=self.whole_weights and other.whole_weights,
+            n_seen=self.n_seen + other.n_seen,
         )
 
     def without_rows(self) -> Counts:
@@ -188,7 +192,7 @@ class Counts:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The counts as NumPy arrays, for a checkpoint."""
-        counts = (self.n_targets, self.intercept, self.n_rows, self.whole_weights, self.shift_known)
+        counts = (self.n_targets, self.intercept, self.n_rows, self.whole_weights, self.n_seen, self.shift_known)
         return {
             "shift": np.asarray(self.shift),
             "counts": np.asarray(counts, dtype=np.int64),
@@ -198,9 +202,9 @@ class Counts:
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Counts:
         """The counts that `to_arrays` wrote."""
-        n_targets, intercept, n_rows, whole, known = (int(count) for count in arrays["counts"])
+        n_targets, intercept, n_rows, whole, n_seen, known = (int(count) for count in arrays["counts"])
         weight_sum = float(arrays["weight_sum"])
-        return cls(arrays["shift"], n_targets, bool(intercept), n_rows, weight_sum, bool(whole), bool(known))
+        return cls(arrays["shift"], n_targets, bool(intercept), n_rows, weight_sum, bool(whole), n_seen, bool(known))
 
 
 def counted(block: tuple[Any, ...], counts: Counts | None, intercept: bool) -> tuple[Array, Counts]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
+from itertools import accumulate
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_torch_namespace
+from scipy import sparse
 
-from ocrep._linalg.arrays import Array, array_namespace, take_rows
+from ocrep._linalg.arrays import Array, array_namespace, device_of, take_rows, to_host
 from ocrep._linalg.blocks import Encoded, slices_of
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
@@ -19,10 +22,10 @@ from ocrep._linalg.spectrum import Spectrum
 
 @dataclass(frozen=True, slots=True)
 class FoldPlan:
-    """Which row falls into which fold: a seeded hash of the row's global index.
+    """Which row falls into which fold: a seeded hash of the row's inputs.
 
-    So neither the cutting into blocks nor the order of merging matters, and rows sorted by class do not fall
-    into one fold.
+    So order and cutting into blocks do not matter, rows on other machines need no numbers, a weight equals repetition,
+    and duplicates share a fold: a row is never judged by its own twin.
     """
 
     n_folds: int = 3
@@ -35,16 +38,79 @@ class FoldPlan:
                 raise ValueError(f"{name}={value!r} must be a whole number" + (" ≥ 2." if name == "n_folds" else "."))
             object.__setattr__(self, name, int(value))
 
-    def of_rows(self, start: int, n_rows: int) -> np.ndarray:
-        """The folds of rows start, …, start + n_rows − 1, by the finaliser of splitmix64."""
-        with np.errstate(over="ignore"):
-            x = np.arange(start, start + n_rows, dtype=np.uint64) + np.uint64(1)
-            x *= np.uint64(0x9E3779B97F4A7C15)
-            x += np.uint64(self.seed % 2**64) * np.uint64(0xD1B54A32D192ED03)
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            x ^= x >> np.uint64(31)
-        return (x % np.uint64(self.n_folds)).astype(np.intp)
+    def of(self, X: Any) -> np.ndarray | Array:
+        """The fold of each row of X: an array of any library, or a sparse matrix.
+
+        Σ_j f(x_j)·m_j modulo 2⁶⁴ with odd random m_j and f(0) = 0, so that sparse rows need not be filled, then the
+        finaliser of splitmix64. Numbers count as float64, and −0 as 0.
+        """
+        multipliers = _multipliers(self.seed, X.shape[1])
+        if sparse.issparse(X):
+            X = X.tocsr()
+            parts = _bits(np.asarray(X.data, dtype=np.float64)) * multipliers[X.indices]
+            starts, filled = X.indptr[:-1], np.diff(X.indptr) > 0
+            sums = np.zeros(X.shape[0], dtype=np.uint64)
+            if len(parts):
+                sums[filled] = np.add.reduceat(parts, starts[filled])
+            return _fold_of(sums, self.n_folds)
+        if is_torch_namespace(array_namespace(X)) and X.is_cuda:
+            return _on_gpu(X, multipliers, self.n_folds)
+        return _fold_of(_bits(np.asarray(to_host(X), dtype=np.float64)) @ multipliers, self.n_folds)
+
+
+def _multipliers(seed: int, n_columns: int) -> np.ndarray:
+    """One odd number of 64 bits per column."""
+    with np.errstate(over="ignore"):
+        start = np.uint64(seed % 2**64) * np.uint64(0xD1B54A32D192ED03)
+        x = start + np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        return _mixed(x) | np.uint64(1)
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    bits = (values + 0.0).view(np.uint64)  # −0 + 0 = 0
+    bits ^= bits >> np.uint64(32)
+    return bits
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64."""
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _fold_of(sums: np.ndarray, n_folds: int) -> np.ndarray:
+    return ((_mixed(sums) >> np.uint64(32)) % np.uint64(n_folds)).astype(np.intp)
+
+
+def _on_gpu(X: Array, multipliers: np.ndarray, n_folds: int) -> Array:
+    """The same with torch's signed integers, whose products wrap around as unsigned ones do."""
+    xp = array_namespace(X)
+
+    def shifted(x: Array, by: int) -> Array:
+        return (x >> by) & ((1 << (64 - by)) - 1)
+
+    x = xp.astype(X, xp.float64) + 0.0
+    bits = x.view(xp.int64)
+    bits = bits ^ shifted(bits, 32)
+    x = xp.sum(bits * xp.asarray(multipliers.view(np.int64), device=device_of(X)), axis=1)
+    for by, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ shifted(x, by)) * (factor - (1 << 64))
+    return shifted(x ^ shifted(x, 31), 32) % n_folds
+
+
+def split_by_fold(block: tuple[Any, ...], plan: FoldPlan) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows of a block `(X, …)` fold by fold; the first array decides, and None stays None."""
+    fold = plan.of(block[0])
+    xp = array_namespace(fold)
+    order = xp.argsort(fold, stable=True)
+    ordered = tuple(None if values is None else take_rows(values, order) for values in block)
+    counts = np.bincount(to_host(fold), minlength=plan.n_folds)
+    for v, stop in enumerate(np.cumsum(counts).tolist()):
+        start = stop - int(counts[v])
+        if stop > start:
+            yield v, tuple(None if values is None else values[start:stop] for values in ordered)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,53 +121,65 @@ class FoldFactors:
     factors: tuple[Factor | None, ...]
     n_read: int = 0
     """Rows seen, those of zero weight included."""
-    start: int = 0
-    """The global number of the first row."""
 
     @classmethod
-    def empty(cls, plan: FoldPlan, start: int = 0) -> FoldFactors:
+    def empty(cls, plan: FoldPlan) -> FoldFactors:
         """Folds that no row has reached yet."""
-        return cls(plan, (None,) * plan.n_folds, start=start)
+        return cls(plan, (None,) * plan.n_folds)
 
     def __repr__(self) -> str:
         return f"FoldFactors(n_folds={self.plan.n_folds}, seed={self.plan.seed}, n_rows={self.n_read})"
 
-    def absorb(self, blocks: Iterable[Encoded], *, intercept: bool) -> FoldFactors:
-        """Add blocks `(H, T, sample_weight)`, each row to the factor of its fold."""
+    def absorb(
+        self, blocks: Iterable[Any], *, intercept: bool, encode: Callable[[Any], Encoded] | None = None
+    ) -> FoldFactors:
+        """Add blocks of rows, each row to the factor of its fold.
+
+        `encode` turns a block as it was read, with inputs first, into `(H, T, sample_weight)`.
+        """
         factors, n_read = list(self.factors), self.n_read
         for block in blocks:
-            n_rows = block[0].shape[0]
-            fold = self.plan.of_rows(self.start + n_read, n_rows)
-            n_read += n_rows
-            for v in range(self.plan.n_folds):
-                mine = np.flatnonzero(fold == v)
-                if mine.size:
-                    part = tuple(None if values is None else take_rows(values, mine) for values in block)
-                    factors[v] = Factor.fold([part], intercept=intercept, start=factors[v])
-        return FoldFactors(self.plan, tuple(factors), n_read, self.start)
+            n_read += block[0].shape[0]
+            for v, mine in split_by_fold(block, self.plan):
+                part = mine if encode is None else encode(mine)
+                factors[v] = Factor.fold([part], intercept=intercept, start=factors[v])
+        return FoldFactors(self.plan, tuple(factors), n_read)
 
     def merge(self, other: FoldFactors) -> FoldFactors:
         """The factors of the rows of both, fold by fold."""
         factors = tuple(a.merge(b) if a and b else a or b for a, b in zip(self.factors, other.factors, strict=True))
-        return FoldFactors(self.plan, factors, self.n_read + other.n_read, min(self.start, other.start))
+        return FoldFactors(self.plan, factors, self.n_read + other.n_read)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The factors as NumPy arrays, for a checkpoint."""
         named = {
             f"fold{v}.{name}": array for v, f in enumerate(self.factors) if f for name, array in f.to_arrays().items()
         }
-        return {"plan": np.array([self.plan.n_folds, self.plan.seed, self.n_read, self.start]), **named}
+        return {"plan": np.array([self.plan.n_folds, self.plan.seed, self.n_read]), **named}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> FoldFactors:
         """The factors that `to_arrays` wrote."""
-        n_folds, seed, n_read, start = (int(value) for value in arrays["plan"])
+        n_folds, seed, n_read = (int(value) for value in arrays["plan"])
         factors = []
         for v in range(n_folds):
             prefix = f"fold{v}."
             mine = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
             factors.append(Factor.from_arrays(mine) if mine else None)
-        return cls(FoldPlan(n_folds, seed), tuple(factors), n_read, start)
+        return cls(FoldPlan(n_folds, seed), tuple(factors), n_read)
+
+    @classmethod
+    def known(
+        cls,
+        plan: FoldPlan,
+        factors: tuple[Factor | None, ...],
+        n_read: int,
+        training: Iterable[tuple[Factor, Spectrum]],
+    ) -> FoldFactors:
+        """Folds whose training factors and spectra were computed on the way."""
+        folds = cls(plan, factors, n_read)
+        folds.__dict__["training"], folds.__dict__["spectra"] = map(tuple, zip(*training, strict=True))
+        return folds
 
     def merged(self) -> Factor:
         """The factor of all rows."""
@@ -117,7 +195,11 @@ class FoldFactors:
     def training(self) -> tuple[Factor, ...]:
         """For each fold that can be held out, the factor of the others."""
         filled = self._filled
-        return tuple(reduce(Factor.merge, filled[:v] + filled[v + 1 :]) for v in range(len(filled)) if len(filled) > 1)
+        if len(filled) < 2:
+            return ()
+        before, after = list(accumulate(filled, Factor.merge)), list(accumulate(filled[::-1], Factor.merge))[::-1]
+        middle = (before[v - 1].merge(after[v + 1]) for v in range(1, len(filled) - 1))
+        return (after[1], *middle, before[-2])
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, ...]:

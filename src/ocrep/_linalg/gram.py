@@ -71,15 +71,21 @@ class GramSums:
         lower = xp.concat([bb[first:, :first], bH[first:, :], bb[first:, first:]], axis=1)
         return xp.concat([upper, middle, lower])
 
+    def factor(self) -> Factor | None:
+        """The factor by Cholesky, not proved to be right; None where the matrix is not positive definite."""
+        matrix = self.matrix
+        R = root(matrix, self.counts.n_targets) if is_representable(matrix, self.counts.n_targets) else None
+        return None if R is None else Factor(R, self.counts)
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The sums as NumPy arrays, for a checkpoint."""
-        assert self.sums is not None
-        return {**{f"sum{i}": np.asarray(s) for i, s in enumerate(self.sums)}, **self.counts.to_arrays()}
+        return {**{f"sum{i}": np.asarray(s) for i, s in enumerate(self.sums or ())}, **self.counts.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> GramSums:
         """The sums that `to_arrays` wrote."""
-        return cls((arrays["sum0"], arrays["sum1"], arrays["sum2"]), Counts.from_arrays(arrays))
+        sums = (arrays["sum0"], arrays["sum1"], arrays["sum2"]) if "sum0" in arrays else None
+        return cls(sums, Counts.from_arrays(arrays))
 
 
 def proved(gram: GramSums) -> tuple[Factor, Spectrum] | None:

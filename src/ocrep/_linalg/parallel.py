@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 State = TypeVar("State")
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 # 1 MB of float64: what a core holds for itself.
 CHUNK_ENTRIES = 2**17
 # Fewer rows at a time would cost more in calls than they save in memory.
@@ -72,6 +73,15 @@ def accumulate(
                 running[mine] = pool.submit(step, states[mine], item)
             states = [state if last is None else last.result() for state, last in zip(states, running, strict=True)]
     return [state for state in states if state is not None]
+
+
+def at_once(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """function(item) of each item, in order, each on a thread of its own with its share of BLAS's threads."""
+    workers = min(worker_count(), len(items))
+    if workers < 2:
+        return [function(item) for item in items]
+    with _BLAS.divided_among(workers), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, items))
 
 
 def _work_through(work: Callable[[slice], None], chunks: list[slice]) -> None:

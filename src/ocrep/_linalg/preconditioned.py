@@ -50,6 +50,11 @@ class PreconditionedSums:
         """The sums over the rows of both, which must share R₁ and the shift."""
         return PreconditionedSums(self.R1, self.G + other.G, self.counts.merge(other.counts))
 
+    def factor(self) -> Factor | None:
+        """R = R₂R₁, R₂ of the Gram matrix, not proved to be right; None where that is not positive definite."""
+        R2 = root(self.G, self.counts.n_targets)
+        return None if R2 is None else Factor(array_namespace(self.R1).matmul(R2, self.R1), self.counts)
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The sums as NumPy arrays, for a checkpoint."""
         return {"R1": np.asarray(self.R1), "G": np.asarray(self.G), **self.counts.to_arrays()}

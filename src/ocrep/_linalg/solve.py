@@ -1,8 +1,9 @@
-"""The one place that chooses a route from rows to a factor, and runs it with or without a checkpoint."""
+"""The one place that chooses a route from rows to factors, and runs it with or without a checkpoint."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
@@ -13,9 +14,10 @@ from ocrep._linalg.arrays import Array
 from ocrep._linalg.blocks import BLOCK_ENTRIES, Encoded, RowBlocks
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sums
+from ocrep._linalg.folds import FoldFactors, FoldPlan, split_by_fold
 from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
-from ocrep._linalg.parallel import accumulate, worker_count
+from ocrep._linalg.parallel import accumulate, at_once, worker_count
 from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined
 from ocrep._linalg.spectrum import Spectrum
 
@@ -26,6 +28,10 @@ WORKER_ENTRIES = 48 * 2**20
 _COPIES = 5
 # Beyond this many columns a block keeps all threads of BLAS busy by itself.
 WIDEST_SHARED = 1024
+# 4 MB of float64: so many features of a block are formed at a time, and stay in the cache of a core.
+CHUNK_ENTRIES = 2**19
+# So many folds would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
+MANY_FOLDS = 20
 
 
 class Mergeable(Protocol):
@@ -43,7 +49,8 @@ class Mergeable(Protocol):
 
 
 Summary = TypeVar("Summary", bound=Mergeable)
-Step = Callable[["Summary | None", Encoded], Summary]
+AllSums = TypeVar("AllSums", FoldGrams, FoldPreconditioned)
+Step = Callable[["Summary | None", Any], Summary]
 
 
 class Checkpoint(Protocol):
@@ -53,27 +60,49 @@ class Checkpoint(Protocol):
     def stage(self) -> type[Any] | None:
         """The kind of summary that was being accumulated when the fit was interrupted; None in a new fit."""
 
-    def run(self, kind: type[Summary], step: Step[Summary], rows: RowBlocks) -> Summary:
-        """Accumulate all rows, saving the summary now and then."""
+    def run(self, kind: type[Summary], step: Step[Summary]) -> Summary:
+        """Accumulate all rows as they are read, saving the summary now and then."""
 
     def save(self, summary: Mergeable) -> None:
         """Save the summary of all rows, so that a crash in the next pass does not cost this one."""
 
 
-def solve(
-    rows: RowBlocks, *, intercept: bool, solver: str = "auto", checkpoint: Checkpoint | None = None
-) -> tuple[Factor, Spectrum | None]:
-    """Factor rows by the fastest route that is right, with the spectrum if the route has to compute it.
+@dataclass(frozen=True, slots=True, eq=False)
+class Solved:
+    """The factor of the rows and, if they were asked for, one per fold; solutions of parts merge."""
 
-    1. The Gram matrix, if its own spectrum and residual prove γ right to 10⁻⁶ and the residual to 10⁻¹⁰·‖T‖.
-    2. If the first block already shows that it will not: one pass over A·R₁⁻¹, R₁ from that block by reflections.
+    factor: Factor
+    folds: FoldFactors | None = None
+    spectrum: Spectrum | None = None
+    """The spectrum of the factor, where the route had to compute it."""
+
+    def merge(self, other: Solved) -> Solved:
+        """The factors of the rows of both."""
+        folds = None if self.folds is None or other.folds is None else self.folds.merge(other.folds)
+        return Solved(self.factor.merge(other.factor), folds)
+
+
+def solve(
+    rows: RowBlocks,
+    *,
+    intercept: bool,
+    solver: str = "auto",
+    folds: FoldPlan | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Solved:
+    """Factor rows, and each of their folds, by the fastest route that is right.
+
+    1. Gram matrices, if their own spectra and residuals prove γ right to 10⁻⁶ and the residuals to 10⁻¹⁰·‖T‖.
+    2. If the first block already shows that they will not: one pass over A·R₁⁻¹, R₁ from that block by reflections.
     3. If only the whole shows it: a second pass over A·R₁⁻¹, R₁ from the Gram matrix (Cholesky-QR with a shift).
     4. Beyond κ ≈ 10¹², or if the first block was unlike the others: Householder reflections, block by block. Rows
        that make up a single block go there at once.
 
-    `solver="gram"` takes route 1 or raises; `solver="qr"` takes route 4, the only one that reads rows just once.
+    With folds, each row belongs to one of them, so their matrices cost as much as one; the proofs must hold for every
+    fold's complement too. `solver="gram"` takes route 1 or raises; `solver="qr"` takes route 4, the only one that reads
+    rows just once.
     """
-    run = _Run(rows, intercept, checkpoint)
+    run = _Run(rows, intercept, folds, checkpoint)
     found = None
     if solver != "qr":
         start = run.start(solver)
@@ -81,35 +110,22 @@ def solve(
             found = run.by_gram(start, solver)
         elif start is not None:
             found = run.by_first_block(start)
-    return found or (run.by_reflections(), None)
-
-
-def solve_folds(
-    rows: RowBlocks, plan: FoldPlan, *, intercept: bool, start: int = 0, checkpoint: Checkpoint | None = None
-) -> FoldFactors:
-    """One factor per fold, by reflections; `start` is the global number of the first row."""
-
-    def step(so_far: FoldFactors | None, block: Encoded) -> FoldFactors:
-        return (so_far or FoldFactors.empty(plan, start)).absorb([block], intercept=intercept)
-
-    if checkpoint is not None:
-        return checkpoint.run(FoldFactors, step, rows)
-    (folds,) = accumulate(step, rows.blocks(), 1) or [_no_rows()]
-    return folds
+    return found or run.by_reflections()
 
 
 class _Run:
     """One attempt to factor the rows: the first block is read ahead, once, to see which route is promising."""
 
-    def __init__(self, rows: RowBlocks, intercept: bool, checkpoint: Checkpoint | None) -> None:
-        self._rows, self._intercept, self._checkpoint = rows, intercept, checkpoint
+    def __init__(self, rows: RowBlocks, intercept: bool, plan: FoldPlan | None, checkpoint: Checkpoint | None) -> None:
+        self._rows, self._intercept, self._plan, self._checkpoint = rows, intercept, plan, checkpoint
         self._ahead: Iterator[Any] | None = None
         self._first: Encoded | None = None
 
     def start(self, solver: str) -> GramSums | PreconditionedSums | None:
         """The summary of the first block on the route to take; None for reflections."""
         stage = None if self._checkpoint is None else self._checkpoint.stage
-        if stage not in (None, GramSums, PreconditionedSums):
+        many = self._plan is not None and self._plan.n_folds > MANY_FOLDS
+        if stage not in (None, FoldGrams, FoldPreconditioned) or many:
             return None
         stream = self._rows.read()
         head = [block for _, block in zip(range(2), stream, strict=False)]
@@ -118,69 +134,107 @@ class _Run:
             return None
         self._first = self._rows.encode(head[0])
         gram = GramSums.of(self._first, intercept=self._intercept)
-        if stage is GramSums or (stage is None and (solver == "gram" or is_promising(gram.matrix, gram.counts))):
-            self._ahead = chain(head[1:], stream)
+        for block in head[1:] if solver == "gram" and not gram.counts.shift_known else ():
+            gram = gram.add(self._rows.encode(block))
+        if stage is FoldGrams or (stage is None and (solver == "gram" or is_promising(gram.matrix, gram.counts))):
             return gram
         return PreconditionedSums.led_by(self._first, intercept=self._intercept)
 
-    def by_gram(self, start: GramSums, solver: str) -> tuple[Factor, Spectrum] | None:
+    def by_gram(self, first: GramSums, solver: str) -> Solved | None:
         """Route 1, or 3 where the sums prove too little."""
-        while not start.counts.shift_known and self._checkpoint is None:
-            # All workers need one shift, and the first rows that have weight give it.
-            block = next(self._ahead or iter(()), None)
-            if block is None:
-                break
-            start = start.add(self._rows.encode(block))
-        empty = GramSums(None, start.counts.without_rows())
-        gram = self._accumulate(GramSums, lambda so_far, block: (so_far or empty).add(block), start=start)
+        grams = self._sums(FoldGrams, GramSums(None, first.counts.without_rows()))
         if self._checkpoint is not None:
-            self._checkpoint.save(gram)
-        found = proved(gram)
+            self._checkpoint.save(grams)
+        found = self._solved(grams, proved)
         if found is None and solver == "gram":
             raise ValueError(
                 "solver='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, for the "
                 "products HᵀH and HᵀT alone. Use solver='auto', which then reads the rows again."
             )
-        R1 = shifted_root(gram.matrix, gram.counts.n_targets) if found is None else None
-        if R1 is None:
-            return found
-        return refined(self._preconditioned(R1, gram.counts, saved=False))
+        total = grams.total()
+        R1 = shifted_root(total.matrix, total.counts.n_targets) if found is None else None
+        return found if R1 is None else self._preconditioned(R1, total.counts, saved=False)
 
-    def by_first_block(self, first: PreconditionedSums) -> tuple[Factor, Spectrum] | None:
+    def by_first_block(self, first: PreconditionedSums) -> Solved | None:
         """Route 2: R₁ from the first block, one pass over all rows."""
-        sums = self._preconditioned(first.R1, first.counts)
-        return refined(sums) if are_alike(sums) else None
+        return self._preconditioned(first.R1, first.counts, alike=True)
 
-    def by_reflections(self) -> Factor:
+    def by_reflections(self) -> Solved:
         """Route 4: the slow one that is always right."""
-        intercept = self._intercept
-        return self._accumulate(Factor, lambda so_far, block: Factor.fold([block], intercept=intercept, start=so_far))
+        intercept, encode, plan = self._intercept, self._rows.encode, self._plan
+        if plan is None:
+            return Solved(
+                self._accumulate(
+                    Factor, lambda so_far, raw: Factor.fold([encode(raw)], intercept=intercept, start=so_far)
+                )
+            )
 
-    def _preconditioned(self, R1: Array, counts: Counts, *, saved: bool = True) -> PreconditionedSums:
-        empty = PreconditionedSums.about(R1, counts)
-        return self._accumulate(PreconditionedSums, lambda so_far, block: (so_far or empty).add(block), saved=saved)
+        def step(so_far: FoldFactors | None, raw: Any) -> FoldFactors:
+            return (so_far or FoldFactors.empty(plan)).absorb([raw], intercept=intercept, encode=encode)
 
-    def _accumulate(
-        self, kind: type[Summary], step: Step[Summary], *, start: Summary | None = None, saved: bool = True
-    ) -> Summary:
-        """All rows in one summary; `step(None, block)` begins that of a worker, `start` that of the first."""
+        folds = self._accumulate(FoldFactors, step)
+        return Solved(folds.merged(), folds)
+
+    def _preconditioned(self, R1: Array, counts: Counts, *, alike: bool = False, saved: bool = True) -> Solved | None:
+        sums = self._sums(FoldPreconditioned, PreconditionedSums.about(R1, counts), saved=saved)
+        judged = [sums.total(), *(sums.filled() if self._plan else ())]
+        if (alike or self._plan) and not all(map(are_alike, judged)):
+            return None
+        return self._solved(sums, refined)
+
+    def _solved(self, sums: FoldSums[Sums], proof: Callable[[Sums], tuple[Factor, Spectrum] | None]) -> Solved | None:
+        """The factors of all rows, of each fold and of its complement; None unless all of them prove themselves."""
+        if self._plan is None:
+            found = proof(sums.total())
+            return None if found is None else Solved(found[0], spectrum=found[1])
+        n_filled = len(sums.filled())
+        if n_filled < 2:
+            return None
+        tried: list[Any] = [sums.total(), *sums.complements()]
+        whole, *training = at_once(proof, tried)
+        known = [found for found in training if found is not None]
+        factors = tuple(s.factor() if s.counts.n_rows else None for s in sums.sums)
+        if whole is None or len(known) < n_filled or sum(f is not None for f in factors) < n_filled:
+            return None
+        n_read = sum(s.counts.n_seen for s in sums.sums)
+        return Solved(whole[0], FoldFactors.known(self._plan, factors, n_read, known), whole[1])
+
+    def _sums(self, kind: Callable[[tuple[Sums, ...]], AllSums], empty: Sums, *, saved: bool = True) -> AllSums:
+        """The sums of each fold, or of all rows as the only one."""
+        plan, encode = self._plan, self._rows.encode
+        on_host = isinstance(empty.counts.shift, np.ndarray)
+        height = max(1, CHUNK_ENTRIES // empty.counts.n_features) if on_host else None
+
+        def step(so_far: AllSums | None, raw: Any) -> AllSums:
+            sums: list[Any] = list(so_far.sums) if so_far else [empty] * (plan.n_folds if plan else 1)
+            for v, mine in split_by_fold(raw, plan) if plan else ((0, raw),):
+                for chunk in _chunks(mine, height):
+                    sums[v] = sums[v].add(encode(chunk))
+            return kind(tuple(sums))
+
+        return self._accumulate(kind, step, saved=saved)
+
+    def _accumulate(self, kind: Any, step: Step[Summary], *, saved: bool = True) -> Summary:
+        """All rows in one summary; `step(None, raw)` begins that of a worker."""
         blocks, self._ahead = self._rows.read() if self._ahead is None else self._ahead, None
         if self._checkpoint is not None and saved:
-            return self._checkpoint.run(kind, step, self._rows)
+            return self._checkpoint.run(kind, step)
         head = [block for _, block in zip(range(2), blocks, strict=False)]
-        if len(head) == 1 and start is None:
-            return step(None, self._rows.encode(head[0]))
-        workers, blocks = self._workers(head), chain(head, blocks)
-        found = accumulate(lambda so_far, block: step(so_far, self._rows.encode(block)), blocks, workers, start)
+        if len(head) > 1 and self._first is None:
+            self._first = self._rows.encode(head[0])
+        workers = workers_for(self._first[0]) if len(head) > 1 and self._first else 1
+        found = accumulate(step, chain(head, blocks), workers)
         return reduce(kind.merge, found) if found else _no_rows()
 
-    def _workers(self, head: list[Any]) -> int:
-        """How many workers the blocks are worth that begin like this."""
-        if len(head) < 2:
-            return 1
-        if self._first is None:
-            self._first = self._rows.encode(head[0])
-        return workers_for(self._first[0])
+
+def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
+    """A block in pieces of `height` rows; None leaves it whole."""
+    n_rows = block[0].shape[0]
+    if height is None or n_rows <= height:
+        yield block
+        return
+    for start in range(0, n_rows, height):
+        yield tuple(None if values is None else values[start : start + height] for values in block)
 
 
 def workers_for(H: Array) -> int:

@@ -1,11 +1,10 @@
-"""Arrays of another library than NumPy: recognised, moved to and from their device, and converted without NumPy."""
+"""Arrays of another library than NumPy: recognised, and checked without copying them to the host."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from array_api_compat import is_array_api_obj, is_numpy_array, to_device
+from array_api_compat import is_array_api_obj, is_numpy_array
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of
 
@@ -39,21 +38,3 @@ def check_same_device(name: str, values: Any, X: Array) -> None:
         where = f"on {device_of(values)}" if same else f"a {type(values).__module__}.{type(values).__name__}"
         mine = f"a {type(X).__module__}.{type(X).__name__} on {device_of(X)}"
         raise ValueError(f"X is {mine}, but {name} is {where}: move it to the device of X.")
-
-
-def to_host(values: Array) -> np.ndarray:
-    """The array as NumPy's, from any device."""
-    if isinstance(values, np.ndarray):
-        return values
-    xp = array_namespace(values)
-    info = getattr(xp, "__array_namespace_info__", None)
-    host = "cpu" if info is None or "cpu" in map(str, info().devices()) else info().default_device()
-    return np.from_dlpack(to_device(values, host))
-
-
-def to_device_of(X: Any, values: np.ndarray) -> Array:
-    """A NumPy array in the library and on the device of X."""
-    if is_numpy_array(X) or not is_array_api_obj(X):
-        return values
-    xp = array_namespace(X)
-    return to_device(xp.from_dlpack(np.array(values)), device_of(X))

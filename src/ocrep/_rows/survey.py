@@ -10,9 +10,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._linalg.arrays import Array, array_namespace, device_of, to_host
 from ocrep._rows.block import Block, listed
-from ocrep._rows.device import to_host
 
 Range = tuple[np.ndarray, np.ndarray]
 """Low and high, one entry per input."""

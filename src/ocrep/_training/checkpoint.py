@@ -14,11 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from ocrep._files.atomic import replacing
-from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
+from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.gram import GramSums
-from ocrep._linalg.preconditioned import PreconditionedSums
 from ocrep._linalg.solve import Mergeable, Step, Summary
 from ocrep._rows.block import Triple
 from ocrep._rows.rows import LocalRows, Part, Rows
@@ -28,7 +26,7 @@ from ocrep._training.recipe import Recipe
 _FORMAT = "ocrep checkpoint 2"
 _STATE = "state:"
 _NAMES = {"fit", "stage", "n_rows", "digest", "fingerprints"}
-_STAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Factor, FoldFactors, GramSums, PreconditionedSums)}
+_STAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Factor, FoldFactors, FoldGrams, FoldPreconditioned)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +128,7 @@ class FileCheckpoint:
         """The kind of summary that was being accumulated."""
         return None if self._saved is None else _STAGES[self._saved.stage]
 
-    def run(self, kind: type[Summary], step: Step[Summary], rows: RowBlocks) -> Summary:
+    def run(self, kind: type[Summary], step: Step[Summary]) -> Summary:
         """Accumulate all rows one block after the other, from where the fit was interrupted."""
         saved, state = self._saved, None
         self._n_rows, self._digest = 0, ""
@@ -147,7 +145,7 @@ class FileCheckpoint:
                 raise
             if triple is None:
                 break
-            state = step(state, rows.encode(triple))
+            state = step(state, triple)
             self._n_rows += triple[0].shape[0]
             if self._file.due:
                 self.save(state)

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of, to_host
 from ocrep._rows.block import Block, Triple
 from ocrep._rows.checks import check_two_classes
-from ocrep._rows.device import to_device_of, to_host
 from ocrep._rows.survey import Survey
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.solve import solve, solve_folds
+from ocrep._linalg.solve import Solved, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.checks import check_counts
 from ocrep._rows.rows import LocalRows, Part, Rows
@@ -21,24 +20,6 @@ from ocrep._training.hidden_size import choose_size
 from ocrep._training.learned import Learned
 from ocrep._training.recipe import Recipe, check_rows, check_stream
 from ocrep.rules import Choice, Rule
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Summary:
-    """What the rows leave behind: their factor, or one factor per fold; summaries merge."""
-
-    factor: Factor | None
-    folds: FoldFactors | None = None
-    spectrum: Spectrum | None = None
-    """The spectrum of the factor, where the route to it had to compute it."""
-
-    def merge(self, other: Summary) -> Summary:
-        """The summary of the rows of both."""
-        if self.folds is not None and other.folds is not None:
-            return Summary(None, self.folds.merge(other.folds))
-        assert self.factor is not None
-        assert other.factor is not None
-        return Summary(self.factor.merge(other.factor))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,16 +54,13 @@ class Summarise:
     with_spectrum: bool = True
     checkpoint: FileCheckpoint | None = None
 
-    def __call__(self, part: Part) -> Summary | None:
-        """The summary of a part; None if it has no rows."""
+    def __call__(self, part: Part) -> Solved | None:
+        """The factors of a part; None if it has no rows."""
         if part.check(self.needs) == 0:
             return None
-        rows = self.learned.row_blocks(part)
-        options: dict[str, Any] = {"intercept": self.intercept, "checkpoint": self.checkpoint}
-        if self.folds is not None:
-            return Summary(None, solve_folds(rows, self.folds, start=part.start, **options))
-        factor, spectrum = solve(rows, solver=self.solver, **options)
-        return Summary(factor, spectrum=spectrum if self.with_spectrum else None)
+        rows, checkpoint = self.learned.row_blocks(part), self.checkpoint
+        solved = solve(rows, intercept=self.intercept, solver=self.solver, folds=self.folds, checkpoint=checkpoint)
+        return solved if self.with_spectrum else replace(solved, spectrum=None)
 
 
 def train(recipe: Recipe, rows: Rows) -> Training:
@@ -92,7 +70,7 @@ def train(recipe: Recipe, rows: Rows) -> Training:
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
     solver = "qr" if rows.once else recipe.solver
     step = Summarise(learned, recipe.needs, recipe.folds, recipe.intercept, solver, rows.local, checkpoint)
-    factored = _factored(learned, rows.accumulate(step, Summary.merge))
+    factored = _factored(learned, rows.accumulate(step, Solved.merge))
     if recipe.auto_size:
         factored = _cut_to_size(recipe.rule, factored)
     again = factored.learned.row_blocks(rows) if isinstance(rows, LocalRows) and not rows.once else None
@@ -111,12 +89,13 @@ def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training
         folds = None if recipe.folds is None else FoldFactors.empty(recipe.folds)
     else:
         learned, factor, folds = so_far.learned, so_far.factor, so_far.folds
-    blocks = learned.row_blocks(rows).blocks()
+    blocks = learned.row_blocks(rows)
     if folds is not None:
-        summary = Summary(None, folds.absorb(blocks, intercept=recipe.intercept))
+        folds = folds.absorb(blocks.read(), intercept=recipe.intercept, encode=blocks.encode)
+        solved = Solved(folds.merged(), folds)
     else:
-        summary = Summary(Factor.fold(blocks, intercept=recipe.intercept, start=factor))
-    return decide(_factored(learned, summary), recipe.rule, recipe.calibrate)
+        solved = Solved(Factor.fold(blocks.blocks(), intercept=recipe.intercept, start=factor))
+    return decide(_factored(learned, solved), recipe.rule, recipe.calibrate)
 
 
 def decide(factored: Factored, rule: Rule, calibrate: str | None, rows: RowBlocks | None = None) -> Training:
@@ -132,11 +111,11 @@ def decide(factored: Factored, rule: Rule, calibrate: str | None, rows: RowBlock
     return Training(factored, choice, spectrum.solution(choice.gamma), calibrator)
 
 
-def _factored(learned: Learned, summary: Summary) -> Factored:
-    factor = summary.factor if summary.folds is None else summary.folds.merged()
-    assert factor is not None
-    check_counts(1, factor.counts.weight_sum)
-    return Factored(learned, factor, summary.folds, summary.spectrum or factor.spectrum())
+def _factored(learned: Learned, solved: Solved) -> Factored:
+    factor = solved.factor
+    if not factor.counts.weight_sum > 0.0:
+        check_counts(factor.counts.n_seen, 0.0)
+    return Factored(learned, factor, solved.folds, solved.spectrum or factor.spectrum())
 
 
 def _cut_to_size(rule: Rule, factored: Factored) -> Factored:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.estimators.base import ClosedForm, rows_of
 from ocrep.rules import Choice, NotApplicable, Rule, names, resolve
@@ -73,7 +74,8 @@ class Evaluator:
         folds = self.folds
         if folds is None:
             assert self.trained is not None
-            folds = FoldFactors.empty(FoldPlan()).absorb(self.trained.blocks(), intercept=self.factor.counts.intercept)
+            folds = solve(self.trained, intercept=self.factor.counts.intercept, folds=FoldPlan()).folds
+            assert folds is not None
         if folds.n_read != n_rows or sum(f.counts.n_rows for f in folds.factors if f) != self.spectrum.n_rows:
             raise ValueError(
                 f"The model was trained on {self.spectrum.n_rows} rows, and {n_rows} are given: "
@@ -210,15 +212,19 @@ def both_or_none(X_test: Any, y_test: Any) -> tuple[Any, Any] | None:
 
 
 def _leading_rows(rows: RowBlocks | None, n_features: int) -> RowBlocks | None:
-    def blocks(whole: RowBlocks) -> Iterator[tuple[Any, Any, Any]]:
-        for H, T, weight in whole.blocks():
-            yield H[:, :n_features], T, weight
+    if rows is None:
+        return None
 
-    return None if rows is None else RowBlocks(lambda: blocks(rows), labels=rows.labels)
+    def encode(block: Any) -> tuple[Any, Any, Any]:
+        H, T, weight = rows.encode(block)
+        return H[:, :n_features], T, weight
+
+    return RowBlocks(rows.read, encode, labels=rows.labels)
 
 
 def _held(rows: RowBlocks | None) -> RowBlocks | None:
     if rows is None:
         return None
-    held = list(rows.blocks())
-    return RowBlocks(lambda: iter(held), labels=rows.labels)
+    # The inputs stay in front, since they decide a row's fold.
+    held = [(block[0], *rows.encode(block)) for block in rows.read()]
+    return RowBlocks(lambda: iter(held), lambda block: block[1:], labels=rows.labels)

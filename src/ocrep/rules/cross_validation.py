@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from ocrep._linalg.arrays import Array, array_namespace, as_float64, take_rows
+from ocrep._linalg.arrays import Array, array_namespace, as_float64
 from ocrep._linalg.blocks import RowBlocks, slices_of
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.folds import FoldFactors, FoldPlan, split_by_fold
 from ocrep._linalg.leave_one_out import press
 from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, Needs, NotApplicable
 from ocrep.rules.search import array_like, check_grid, minimise, refine_by_parabola, searched_range
@@ -205,17 +205,19 @@ def misclassified_by_fold(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> 
     """The weight of the misclassified rows of each held-out fold, folds × γ, and the weight of all rows."""
     xp = array_namespace(gamma)
     solutions = [(s.weights(gamma), s.intercept(gamma)) for s in folds.spectra]
-    wrong, total, start = [0.0 * gamma for _ in solutions], 0.0, 0
-    for H, T, weight in rows.blocks():
-        fold = folds.plan.of_rows(start, H.shape[0])
-        start += H.shape[0]
-        total += float(H.shape[0] if weight is None else xp.sum(weight))
-        for k, (v, (W, b)) in enumerate(zip(folds.filled, solutions, strict=True)):
-            mine = (fold == v).nonzero()[0]
-            h, t = as_float64(take_rows(H, mine)), as_float64(take_rows(T, mine))
-            w = None if weight is None else take_rows(weight, mine)
-            chunks = slices_of(gamma.shape[0], t.shape[0] * t.shape[1])
-            wrong[k] = wrong[k] + xp.concat([_wrong(h, t, w, W[part, ...], b[part, ...]) for part in chunks])
+    wrong, total = [0.0 * gamma for _ in solutions], 0.0
+    place = {v: k for k, v in enumerate(folds.filled)}
+    for block in rows.read():
+        for v, mine in split_by_fold(block, folds.plan):
+            H, T, weight = rows.encode(mine)
+            total += float(H.shape[0] if weight is None else xp.sum(weight))
+            if v not in place:  # all its rows have zero weight
+                continue
+            W, b = solutions[place[v]]
+            H, T = as_float64(H), as_float64(T)
+            parts = slices_of(gamma.shape[0], T.shape[0] * T.shape[1])
+            errors = xp.concat([_wrong(H, T, weight, W[part, ...], b[part, ...]) for part in parts])
+            wrong[place[v]] = wrong[place[v]] + errors
     return xp.stack(wrong), total
 
 
