@@ -250,3 +250,17 @@ def test_the_first_block_of_a_csv_file_decides_the_types(tmp_path):
     assert (x, y, whole) == (pa.int64(), pa.int64(), pa.string())
     with pytest.raises(DataError, match=r"late\.csv, line 502: column 'y' must hold numbers, but it holds 'oops'"):
         list(CsvReader(str(path), block_bytes=200).batches(["y"], {"y": pa.float64()}))
+
+
+def test_blank_lines_above_the_header_do_not_change_which_line_is_wrong(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("\n\na,b\n1,2\n3,4,5\n")
+    with pytest.raises(DataError, match=r"line 5: it has 3 values, but the header has 2 columns\."):
+        read_table(path, ["a", "b"])
+
+
+def test_the_types_of_a_file_that_is_not_utf_8_are_not_guessed(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,b\n" + b"1,x\n" * 5_000 + b"1,\xe4\n")
+    with pytest.raises(DataError, match="line 5002, is not UTF-8 text"):
+        reader_of(path).schema()

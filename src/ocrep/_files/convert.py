@@ -13,8 +13,8 @@ from ocrep._files.formats import DataError
 
 ColumnKind = Literal["number", "boolean", "text", "date", "empty", "other"]
 
-MISSING_WORDS = ("", "#N/A", "#N/A N/A", "#NA", "N/A", "NA", "NULL", "NaN", "-NaN", "n/a", "nan", "-nan", "null")
-TRUE_WORDS, FALSE_WORDS = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
+_MISSING_WORDS = ("", "#N/A", "#N/A N/A", "#NA", "N/A", "NA", "NULL", "NaN", "-NaN", "n/a", "nan", "-nan", "null")
+_TRUE_WORDS, _FALSE_WORDS = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
 _TESTS: dict[ColumnKind, tuple[Any, ...]] = {
     "empty": (types.is_null,),
     "boolean": (types.is_boolean,),
@@ -49,32 +49,15 @@ def as_kind(column: Any, kind: str, name: str, start: int) -> np.ndarray:
 
 
 def _numbers(column: Any, name: str, start: int) -> np.ndarray:
-    if kind_of_type(column.type) == "text":
-        return _parsed(column, name, start)
     narrow = types.is_float16(column.type) or types.is_float32(column.type)
-    values = column.cast(pyarrow.float32() if narrow else pyarrow.float64(), safe=False).to_numpy()
-    return _finite(values, name, start)
-
-
-def _parsed(column: Any, name: str, start: int) -> np.ndarray:
-    words = _without_missing(pc.utf8_trim_whitespace(column))
+    if kind_of_type(column.type) == "text":
+        column = _without_missing(pc.utf8_trim_whitespace(column))
     try:
-        return _finite(words.cast(pyarrow.float64()).to_numpy(), name, start)
+        values = column.cast(pyarrow.float32() if narrow else pyarrow.float64(), safe=False).to_numpy()
     except pyarrow.ArrowInvalid:
-        found = enumerate(words.to_pylist(), start + 1)
+        found = enumerate(column.to_pylist(), start + 1)
         row, word = next((row, word) for row, word in found if word is not None and not _is_number(word))
-    raise DataError(f"Column {name!r} must hold numbers, as in training, but row {row} holds {word!r}.")
-
-
-def _is_number(word: str) -> bool:
-    try:
-        pyarrow.scalar(word).cast(pyarrow.float64())
-    except pyarrow.ArrowInvalid:
-        return False
-    return True
-
-
-def _finite(values: np.ndarray, name: str, start: int) -> np.ndarray:
+        raise DataError(f"Column {name!r} must hold numbers, as in training, but row {row} holds {word!r}.") from None
     # A finite sum proves that all values are finite; only otherwise is each looked at.
     with np.errstate(over="ignore", invalid="ignore"):
         infinite: Any = () if np.isfinite(values.sum(dtype=np.float64)) else np.flatnonzero(np.isinf(values))
@@ -86,17 +69,26 @@ def _finite(values: np.ndarray, name: str, start: int) -> np.ndarray:
     return values
 
 
+def _is_number(word: str) -> bool:
+    try:
+        pyarrow.scalar(word).cast(pyarrow.float64())
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
+
+
 def _booleans(column: Any, name: str, start: int) -> np.ndarray:
     """Return 0 and 1 as float32, which is exact and does not widen other float32 columns."""
     if types.is_boolean(column.type):
         return column.cast(pyarrow.float32()).to_numpy()
     words = _without_missing(pc.utf8_trim_whitespace(column.cast(pyarrow.string())))
-    places = pc.index_in(words, pyarrow.array([*FALSE_WORDS, *TRUE_WORDS]))
+    places = pc.index_in(words, pyarrow.array([*_FALSE_WORDS, *_TRUE_WORDS]))
     unknown = np.flatnonzero(pc.and_(places.is_null(), words.is_valid()))
     if len(unknown):
         row, word = start + int(unknown[0]) + 1, words[int(unknown[0])].as_py()
         raise DataError(f"Column {name!r} must hold True or False, as in training, but row {row} holds {word!r}.")
-    return pc.divide(places, len(FALSE_WORDS)).cast(pyarrow.float32()).to_numpy()
+    # The words for False come first, so the quotient of integers is 0 or 1.
+    return pc.divide(places, len(_FALSE_WORDS)).cast(pyarrow.float32()).to_numpy()
 
 
 def _texts(column: Any, name: str, start: int) -> np.ndarray:
@@ -108,5 +100,5 @@ def _texts(column: Any, name: str, start: int) -> np.ndarray:
 
 
 def _without_missing(words: Any) -> Any:
-    missing = pc.is_in(words, pyarrow.array(MISSING_WORDS, type=words.type))
+    missing = pc.is_in(words, pyarrow.array(_MISSING_WORDS, type=words.type))
     return pc.if_else(missing, pyarrow.scalar(None, type=words.type), words)

@@ -19,8 +19,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    kind: str
-    """ "csv", "parquet" or "arrow"."""
+    kind: str  # "csv", "parquet" or "arrow"
     tabs: bool
     gzipped: bool
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import os
 import re
 from abc import ABC, abstractmethod
@@ -16,7 +18,6 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
-from ocrep._files.csv_text import delimiter_of, first_fault, header_of
 from ocrep._files.formats import DataError, FilePath, check_file, format_of
 
 BLOCK_ROWS = 2**15
@@ -88,8 +89,6 @@ class Reader(ABC):
 
 
 class FileReader(Reader):
-    """A reader of one local file."""
-
     def column_names(self) -> list[str]:
         """Return the names of the columns in order; raise if one appears twice."""
         check_file(self.name)
@@ -169,7 +168,7 @@ class CsvReader(FileReader):
         self._block_bytes = block_bytes
 
     def _names(self) -> list[str]:
-        return header_of(self.name)
+        return _header_of(self.name)
 
     def _schema(self, names: Sequence[str]) -> Any:
         with pyarrow.csv.open_csv(self.name, **self._options(names)) as reader:
@@ -198,12 +197,12 @@ class CsvReader(FileReader):
     def _options(self, columns: Sequence[str], **convert: Any) -> dict[str, Any]:
         return {
             "read_options": pyarrow.csv.ReadOptions(block_size=self._block_bytes, use_threads=False),
-            "parse_options": pyarrow.csv.ParseOptions(delimiter=delimiter_of(self.name), newlines_in_values=True),
+            "parse_options": pyarrow.csv.ParseOptions(delimiter=_delimiter_of(self.name), newlines_in_values=True),
             "convert_options": pyarrow.csv.ConvertOptions(include_columns=list(columns), **convert),
         }
 
     def _explain(self, error: Exception) -> str:
-        return first_fault(self.name) or super()._explain(error)
+        return _first_fault(self.name) or super()._explain(error)
 
 
 class FragmentReader(Reader):
@@ -238,11 +237,9 @@ class FragmentReader(Reader):
         return _range_of(self._fragment.metadata, columns) if self._is_whole_parquet_file(columns) else None
 
     def _is_whole_parquet_file(self, columns: Sequence[str]) -> bool:
-        return (
-            self._is_parquet
-            and set(columns) <= set(self._fragment.physical_schema.names)
-            and self._fragment.num_row_groups == self._fragment.metadata.num_row_groups
-        )
+        part = self._fragment
+        is_whole = self._is_parquet and part.num_row_groups == part.metadata.num_row_groups
+        return is_whole and set(columns) <= set(part.physical_schema.names)
 
 
 def reader_of(path: FilePath, *, block_rows: int = BLOCK_ROWS) -> FileReader:
@@ -263,6 +260,55 @@ def _of_text(schema: Any) -> Any:
     return schema
 
 
+def _delimiter_of(path: str) -> str:
+    """Return a tab for .tsv; otherwise the first of comma, semicolon and tab that the header contains."""
+    if format_of(path).tabs:
+        return "\t"
+    header = next((line for line in _lines(path) if line.strip("\r\n")), "")
+    header = re.sub('"[^"]*"', "", header)  # a comma inside a quoted name separates nothing
+    return next((mark for mark in ",;\t" if mark in header), ",")
+
+
+def _header_of(path: str) -> list[str]:
+    """Return the names in the first line that is not blank."""
+    names = next(filter(None, csv.reader(_lines(path), delimiter=_delimiter_of(path))), None)
+    if names is None:
+        raise DataError(f"{path} is empty.")
+    return names
+
+
+def _first_fault(path: str) -> str | None:
+    """Say what is wrong with the first bad line; None if every line can be parsed.
+
+    Arrow does not always give a line number, so the file is read again here, line by line.
+    """
+    line, width = 0, 0
+    try:
+        rows = csv.reader(_lines(path), delimiter=_delimiter_of(path))
+        for row in filter(None, rows):
+            line, width = rows.line_num, width or len(row)
+            if len(row) != width:
+                found = f"{len(row)} value{'' if len(row) == 1 else 's'}"
+                return f"{path}, line {line}: it has {found}, but the header has {width} columns."
+    except DataError as error:
+        return str(error)
+    except (csv.Error, OSError, EOFError) as error:
+        return f"{path}, after line {line}: {error}."
+    return None
+
+
+def _lines(path: str) -> Iterator[str]:
+    """Yield the lines of a plain or gzipped file, without a byte-order mark, as the csv module wants them."""
+    opened: Any = gzip.open if format_of(path).gzipped else open
+    with opened(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise DataError(f"{path}, line {number}, is not UTF-8 text: save the file as UTF-8.") from None
+            yield from io.StringIO(text, newline="")
+
+
 def _range_of(metadata: Any, columns: Sequence[str]) -> Range | None:
     """Return the range over all row groups; None unless each states that of every column."""
     places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
@@ -270,7 +316,7 @@ def _range_of(metadata: Any, columns: Sequence[str]) -> Range | None:
         return None
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     stated = [[_ends(group.column(places[name]).statistics) for name in columns] for group in groups]
-    low, high = np.moveaxis(np.array(stated, dtype=np.float64).reshape(-1, len(columns), 2), 2, 0)
+    low, high = np.moveaxis(np.array(stated, dtype=np.float64).reshape(len(groups), len(columns), 2), 2, 0)
     if not (np.isfinite(low) & np.isfinite(high)).all():
         return None
     return low.min(axis=0, initial=np.inf), high.max(axis=0, initial=-np.inf)

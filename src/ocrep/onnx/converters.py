@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.impute import SimpleImputer
 
-from ocrep.onnx.network import ESTIMATORS, Graph, OnnxExportError, label, network_of, outputs, probabilities
+from ocrep.onnx.network import ESTIMATORS, Graph, OnnxExportError, label, network_of, outputs
 
 
 def register() -> None:
@@ -89,7 +89,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     label(graph, network.labels, Z, to_name=results["label"].full_name)
     graph.give(graph.squeezed(Z) if network.width == 1 else Z, results["scores"])
     if network.calibrated:
-        graph.give(probabilities(graph, Z, len(network.labels)), results["probabilities"])
+        # Two classes have a single logit, that of the second class.
+        logits = graph.joined([graph("Mul", Z, graph.constant(np.zeros(1))), Z]) if network.width == 1 else Z
+        graph.give(graph("Softmax", logits, axis=1), results["probabilities"])
 
 
 def fills_text(imputer: SimpleImputer) -> bool:

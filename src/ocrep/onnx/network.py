@@ -22,9 +22,7 @@ from ocrep._features.random_layer import RandomLayer
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
 
-Hidden: TypeAlias = HiddenMap | MixedMap | None
-"""None if the features are the inputs themselves."""
-
+Hidden: TypeAlias = HiddenMap | MixedMap | None  # None if the features are the inputs themselves
 _ON_NETWORK = (literature.ELMClassifier, literature.ELMRegressor, literature.RELMClassifier, literature.RELMRegressor)
 _WITH_MAP = (RandomLayer, literature.OPELMRegressor, literature.PrunedELMRegressor, literature.TROPELMRegressor)
 _HIDDEN: dict[type, Callable[[Any], Hidden]] = {
@@ -174,13 +172,6 @@ def label(graph: Graph, labels: np.ndarray, scores: str, *, to_name: str) -> Non
     else:
         index = graph("ArgMax", scores, axis=1, keepdims=0)
     graph("Gather", graph.constant(labels), index, axis=0, to_name=to_name)
-
-
-def probabilities(graph: Graph, logits: str, n_classes: int) -> str:
-    """Probabilities (n_samples, n_classes) from one logit per class, or from a single logit for two classes."""
-    if n_classes == 2:
-        logits = graph.joined([graph("Mul", logits, graph.constant(np.zeros(1))), logits])
-    return graph("Softmax", logits, axis=1)
 
 
 def _scaled(graph: Graph, hidden: HiddenMap, X: str) -> str:
