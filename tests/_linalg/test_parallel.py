@@ -1,13 +1,16 @@
 """Work on chunks: every row once, the same result on any number of threads, BLAS left as it was."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-import ocrep._linalg.parallel
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer
+from ocrep._linalg import parallel
 from ocrep._linalg.blocks import BLOCK_ENTRIES
 from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, worker_count
 from ocrep._linalg.solve import WIDEST_SHARED, WORKER_ENTRIES, workers_for
@@ -16,7 +19,7 @@ from ocrep._linalg.solve import WIDEST_SHARED, WORKER_ENTRIES, workers_for
 @pytest.fixture
 def threads(monkeypatch):
     def use(number):
-        monkeypatch.setenv("OPENBLAS_NUM_THREADS", str(number))
+        monkeypatch.setattr(parallel, "_blas_threads", lambda: number)
 
     return use
 
@@ -64,14 +67,48 @@ def test_an_error_in_a_thread_is_raised(threads):
         on_chunks(lambda height: work, 10 * 16, CHUNK_ENTRIES)
 
 
-def test_the_number_of_threads_follows_the_environment(monkeypatch):
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    assert worker_count() == 3
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
-    monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    assert worker_count() == 5
-    monkeypatch.setenv("OMP_NUM_THREADS", "many")
-    assert worker_count() >= 1
+def test_the_number_of_workers_follows_limits_of_the_user_and_the_machine(monkeypatch):
+    with threadpool_limits(1, user_api="blas"):
+        assert worker_count() == 1
+    monkeypatch.setattr(parallel, "cpu_count", lambda: 1)
+    assert worker_count() == 1
+
+
+@pytest.mark.parametrize("variable", ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"])
+def test_the_number_of_workers_follows_the_variables_of_blas(variable):
+    variables = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    code = "from ocrep._linalg.parallel import worker_count; import numpy; print(worker_count())"
+    told = subprocess.run(
+        [sys.executable, "-c", code], env={**variables, variable: "1"}, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "1"
+
+
+def test_accelerate_is_limited_by_its_own_variable(monkeypatch):
+    class Silent:
+        def info(self):
+            return []
+
+    monkeypatch.setattr(parallel, "_controller", Silent)
+    monkeypatch.setattr(parallel, "cpu_count", lambda: 8)
+    monkeypatch.setenv("VECLIB_MAXIMUM_THREADS", "3")
+    assert parallel._blas_threads() == 3
+    monkeypatch.setenv("VECLIB_MAXIMUM_THREADS", "many")
+    assert parallel._blas_threads() == 8
+
+
+def test_workers_in_use_are_not_given_out_again(threads):
+    threads(4)
+    left = []
+
+    def step(state, item):
+        left.append(worker_count())
+        return item
+
+    parallel.accumulate(step, iter(range(6)), 3)
+    assert set(left) == {1}
+    assert worker_count() == 4
+    assert parallel.at_once(lambda item: item + 1, [1, 2, 3]) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "relu", "hardlimit", "gaussian", "identity"])
@@ -182,9 +219,9 @@ def test_blas_is_limited_once_for_all_callers_and_let_free_by_the_last(monkeypat
             told.append((limits, user_api))
             return Limit()
 
-    monkeypatch.setattr(ocrep._linalg.parallel, "_controller", Controller)
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "6")
-    blas = ocrep._linalg.parallel._Blas()
+    monkeypatch.setattr(parallel, "_controller", Controller)
+    monkeypatch.setattr(parallel, "_blas_threads", lambda: 6)
+    blas = parallel._Blas()
     first, second = blas.divided_among(3), blas.divided_among(2)
     first.__enter__()
     second.__enter__()

@@ -11,6 +11,8 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any, TypeVar
 
+from joblib import cpu_count
+
 State = TypeVar("State")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,12 +25,12 @@ _CHUNKS_PER_THREAD = 2
 
 
 def worker_count() -> int:
-    """As many as OPENBLAS_NUM_THREADS or OMP_NUM_THREADS say, else one for each core this process may use."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        value = os.environ.get(name, "")
-        if value.isdigit() and int(value) > 0:
-            return int(value)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many threads may work at a time: as many as BLAS would use, less those that are at work already.
+
+    So a user's `threadpool_limits`, the variables of any BLAS, the CPU affinity and the limits of a container count,
+    and workers of joblib or Dask that were given one thread stay on one.
+    """
+    return _BLAS.free_workers()
 
 
 def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row_entries: int) -> None:
@@ -90,27 +92,49 @@ def _work_through(work: Callable[[slice], None], chunks: list[slice]) -> None:
 
 
 class _Blas:
-    """BLAS told to use few threads per caller, as long as anybody works in several: more would fight for the cores."""
+    """BLAS limited to few threads per worker while anybody works in several: more would fight for the cores."""
 
     def __init__(self) -> None:
-        self._lock, self._users, self._limit = Lock(), 0, None
+        self._lock, self._users, self._in_use = Lock(), 0, 0
+        self._limit: Any = None
+        self._threads = 1
+        """How many threads BLAS used before it was limited."""
+
+    def free_workers(self) -> int:
+        with self._lock:
+            return max(1, (self._threads if self._users else _blas_threads()) - self._in_use)
 
     @contextmanager
-    def divided_among(self, callers: int) -> Iterator[None]:
+    def divided_among(self, workers: int) -> Iterator[None]:
         with self._lock:
+            if self._users == 0:
+                self._threads = _blas_threads()
+                self._limit = _controller().limit(limits=max(1, self._threads // workers), user_api="blas")
             self._users += 1
-            if self._users == 1:
-                self._limit = _controller().limit(limits=max(1, worker_count() // callers), user_api="blas")
+            self._in_use += workers
         try:
             yield
         finally:
             with self._lock:
                 self._users -= 1
-                if self._users == 0 and self._limit is not None:
+                self._in_use -= workers
+                if self._users == 0:
                     self._limit.restore_original_limits()
 
 
 _BLAS = _Blas()
+
+
+def _blas_threads() -> int:
+    """The threads that BLAS uses now, but no more than there are cores for this process.
+
+    Apple's Accelerate cannot be asked: its own variable counts.
+    """
+    told = [pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"]
+    if not told:
+        value = os.environ.get("VECLIB_MAXIMUM_THREADS", "")
+        told = [int(value)] if value.isdigit() and int(value) > 0 else []
+    return max(1, min([cpu_count(), *told]))
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ocrep._linalg.arrays import array_namespace, device_of
@@ -12,10 +12,6 @@ from ocrep._linalg.folds import FoldFactors
 from ocrep.rules import NotApplicable, Rule
 from ocrep.rules.base import check_usable
 from ocrep.rules.cross_validation import mean_squared_error
-
-# Unit steps up to here, as in the paper; from coarse to fine above.
-UNIT_STEPS = 300
-COARSE_SIZES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +51,19 @@ def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int 
 
 
 def search(error: Callable[[int], float], largest: int) -> int:
-    """Minimise over 1, …, `largest`: every size up to 300, else about 24 sizes and then finer around the best."""
+    """Minimise over 1, …, `largest`: sizes in steps of √2 first, then eight times as fine around the best."""
     seen: dict[int, float] = {}
 
-    def look(sizes: Sequence[int]) -> None:
-        for size in sizes:
+    def look(exponents: Iterable[float]) -> int:
+        for exponent in exponents:
+            size = max(1, round(largest * 2.0**-exponent))
             if size not in seen:
                 seen[size] = error(size)
+        return min(seen, key=lambda size: (seen[size], size))
 
-    step = 1 if largest <= UNIT_STEPS else math.ceil(largest / COARSE_SIZES)
-    look([*range(largest, 0, -step), 1][::-1])
-    while step > 1:
-        best, step = min(seen, key=lambda size: (seen[size], size)), math.ceil(step / 4)
-        look([best + k * step for k in range(-4, 5) if 1 <= best + k * step <= largest])
-    return min(seen, key=lambda size: (seen[size], size))
+    steps = 2 * math.ceil(math.log2(largest)) if largest > 1 else 0
+    best = math.log2(largest / look(k / 2 for k in range(steps + 1)))
+    return look(max(0.0, best + k / 16) for k in range(-8, 9))
 
 
 def cv_error_of(rule: Rule, folds: FoldFactors, gamma: float) -> float:
