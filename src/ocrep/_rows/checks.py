@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -17,23 +18,26 @@ from ocrep._rows.block import Block, listed
 _MISSING = ("NAType", "NaTType")
 
 
-def check_shape(shape: tuple[int, ...]) -> None:
+def check_shape(shape: tuple[Any, ...], *, place: str = "") -> None:
     """X has rows and columns."""
     if len(shape) != 2:
         raise ValueError(
-            f"Expected 2D array, got {len(shape)}D array instead: X must be rows × columns. Reshape your data: one "
-            "column is X.reshape(-1, 1), one row X.reshape(1, -1)."
+            f"{place}Expected 2D array, got {len(shape)}D array instead: X must be rows × columns. Reshape your data: "
+            "one column is X.reshape(-1, 1), one row X.reshape(1, -1)."
         )
     if shape[1] == 0:
-        raise ValueError(f"Found array with 0 feature(s) (shape={tuple(shape)}) while a minimum of 1 is required.")
+        raise ValueError(
+            f"{place}Found array with 0 feature(s) (shape={tuple(shape)}) while a minimum of 1 is required: give X at "
+            "least one column besides targets and weights."
+        )
 
 
-def check_lengths(n_rows: int, **others: Any) -> None:
+def check_lengths(n_rows: int, *, place: str = "", **others: Any) -> None:
     """Targets and weights have as many rows as X."""
     for name, values in others.items():
         if values is not None and tuple(values.shape[:1]) != (n_rows,):
             raise ValueError(
-                f"X has {n_rows} rows, but {name} has the shape {tuple(values.shape)}: each row needs both."
+                f"{place}X has {n_rows} rows, but {name} has the shape {tuple(values.shape)}: each row needs both."
             )
 
 
@@ -85,8 +89,8 @@ def checked(
     `shape` is that of earlier targets; `inputs=False` says that X was not read, `whole` that these are all rows.
     """
     if inputs:
-        check_shape(block.X.shape)
-    check_lengths(block.X.shape[0], y=block.y, sample_weight=block.weight)
+        check_shape(block.X.shape, place=block.place)
+    check_lengths(block.X.shape[0], place=block.place, y=block.y, sample_weight=block.weight)
     weight = check_weights(block)
     if whole:
         n_rows = block.X.shape[0]
@@ -142,13 +146,9 @@ def is_missing(label: Any) -> bool:
 
 def check_labels(block: Block) -> Array:
     """Targets as labels, one per row: whole numbers or texts, none missing."""
-    y = _targets(block)
+    y = check_targets(block.y)
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected: use y.ravel() to get one label per row.",
-            DataConversionWarning,
-            stacklevel=2,
-        )
+        warn_of_column()
         y = y[:, 0]
     if y.ndim != 1:
         raise ValueError(
@@ -156,7 +156,10 @@ def check_labels(block: Block) -> Array:
             "Unknown label type: multilabel or multioutput."
         )
     if not isinstance(y, np.ndarray):
-        return _whole_labels_on_device(y, block)
+        xp = array_namespace(y)
+        if xp.isdtype(y.dtype, "real floating"):
+            _check_whole(y, block)
+        return xp.astype(y, xp.int64)
     if y.dtype.kind == "O":
         missing = next((row for row, label in enumerate(y.tolist()) if is_missing(label)), None)
         if missing is not None:
@@ -168,11 +171,14 @@ def check_labels(block: Block) -> Array:
 
 def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
     """Targets as finite numbers; `shape` is that of the first block's, without its rows."""
-    y = _targets(block)
+    y = check_targets(block.y)
     if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf":
         y = _as_float64(y, f"{block.place}the targets must be numbers: regression cannot learn texts or categories.")
-    if y.ndim not in (1, 2) or (shape is not None and tuple(y.shape[1:]) != shape):
-        raise ValueError(f"{block.place}y has the shape {tuple(y.shape)}, but the first rows have {(shape or ('…',))}.")
+    told = f"{block.place}y has the shape {tuple(y.shape)}, but"
+    if y.ndim not in (1, 2):
+        raise ValueError(f"{told} regression needs one number per row, or one column per target.")
+    if shape is not None and tuple(y.shape[1:]) != shape:
+        raise ValueError(f"{told} in the first rows it has {f'{shape[0]} columns' if shape else 'one axis'}.")
     xp = array_namespace(y)
     bad = ~xp.isfinite(y)
     if bool(xp.any(bad)):
@@ -192,41 +198,35 @@ def check_two_classes(counting: Any) -> None:
         )
 
 
-def _targets(block: Block) -> Any:
-    if block.y is None:
+def check_targets(y: Any) -> Any:
+    """There are targets."""
+    if y is None:
         raise ValueError(
             "A model requires y to be passed, but the target y is None: give y, name its column as target=, or give "
             "blocks (X, y)."
         )
-    return block.y
+    return y
 
 
-def _check_whole(y: np.ndarray, block: Block) -> None:
-    with np.errstate(invalid="ignore"):
-        bad = np.flatnonzero(~(y == np.floor(y)))
-    if not len(bad):
+def warn_of_column() -> None:
+    """Labels in one column are taken as labels, with scikit-learn's warning."""
+    told = "A column-vector y was passed when a 1d array was expected: use y.ravel() to get one label per row."
+    warnings.warn(told, DataConversionWarning, stacklevel=3)
+
+
+def _check_whole(y: Array, block: Block) -> None:
+    xp = array_namespace(y)
+    bad = ~(xp.isfinite(y) & (y == xp.floor(y)))
+    if not bool(xp.any(bad)):
         return
-    row = int(bad[0])
-    if np.isnan(y[row]):
+    row = int(xp.argmax(xp.astype(bad, xp.int8)))
+    label = float(y[row])
+    if math.isnan(label):
         raise ValueError(f"{block.row(row)}the label is missing: remove such rows. Input y contains NaN.")
     raise ValueError(
-        f"{block.row(row)}the label {y[row]} is not a whole number: a classifier needs discrete labels, and a "
+        f"{block.row(row)}the label {label} is not a whole number: a classifier needs discrete labels, and a "
         "regressor learns continuous targets. Unknown label type: continuous."
     )
-
-
-def _whole_labels_on_device(y: Array, block: Block) -> Array:
-    xp = array_namespace(y)
-    if xp.isdtype(y.dtype, "real floating"):
-        _check_whole(np.asarray([float(y[i]) for i in _suspect(y)]), block)
-    return xp.astype(y, xp.int64)
-
-
-def _suspect(y: Array) -> list[int]:
-    """The first label that is not whole, if any."""
-    xp = array_namespace(y)
-    bad = ~(y == xp.floor(y))
-    return [int(xp.argmax(xp.astype(bad, xp.int8)))] if bool(xp.any(bad)) else []
 
 
 def _as_float64(values: Any, otherwise: str) -> Array:

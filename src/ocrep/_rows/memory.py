@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.block import Block, Triple
-from ocrep._rows.checks import check_numeric, checked, text_column
+from ocrep._rows.checks import check_numeric, check_shape, checked, text_column
 from ocrep._rows.device import as_real, check_same_device, on_device
 from ocrep._rows.inputs import as_weights
 from ocrep._rows.rows import LocalRows
@@ -69,6 +69,8 @@ def columns_of(X: Any) -> tuple[str, ...] | None:
 
 
 def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any, Any, tuple[str, ...] | None]:
+    if hasattr(X, "columns"):
+        check_shape(X.shape)
     columns = columns_of(X)
     for name, kind in _kinds(X):
         check_numeric(name, kind)

@@ -140,7 +140,10 @@ def observed_range(X: Any, weight: Any) -> Range:
     """The least and the largest value of each input among rows of positive weight; (∞, −∞) if there is none."""
     counts = None if weight is None else weight > 0
     if sparse.issparse(X):
-        low, high = min_max_axis(X if counts is None else X[counts], axis=0)
+        X = X if counts is None else X[counts]
+        if not X.shape[0]:
+            return _no_range(X.shape[1])
+        low, high = min_max_axis(X, axis=0)
     elif isinstance(X, np.ndarray):
         where = True if counts is None else counts[:, None]
         low = np.min(X, axis=0, where=where, initial=np.inf)

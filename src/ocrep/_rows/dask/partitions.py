@@ -18,7 +18,7 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Alias, DataNode, List, Task, TaskRef
 
-from ocrep._rows.checks import check_lengths, check_numeric
+from ocrep._rows.checks import check_lengths, check_numeric, check_shape, check_targets
 from ocrep._rows.memory import kind_of
 
 # Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
@@ -43,7 +43,7 @@ class Partitions:
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any = None) -> Partitions:
         """Bring the partitions of X, y and the weights side by side, without computing any."""
-        named = {"X": X, "y": y, **({} if sample_weight is None else {"sample_weight": sample_weight})}
+        named = {"X": X, "y": check_targets(y), **({} if sample_weight is None else {"sample_weight": sample_weight})}
         kinds = {name: _kind(name, part) for name, part in named.items()}
         if len(set(kinds.values())) > 1:
             told = ", ".join(f"{name} a Dask {kind}" for name, kind in kinds.items())
@@ -197,9 +197,11 @@ def _kind(name: str, part: Any) -> str:
 
 
 def _check_axes(named: dict[str, Any]) -> None:
-    for name, axes in (("X", (2,)), ("y", (1, 2)), ("sample_weight", (1,))):
-        if name in named and named[name].ndim not in axes:
-            raise ValueError(f"{name} has {named[name].ndim} axes, and {' or '.join(map(str, axes))} are needed.")
+    X = named["X"]
+    check_shape(X.shape if isinstance(X, da.Array) else ("…", *X.shape[1:]))  # the height of a dataframe is unknown
+    for name, part in named.items():
+        if not part.ndim:
+            raise ValueError(f"{name} is one number, but each row of X needs its own.")
     if isinstance(named["X"], da.Array) and math.isnan(named["X"].shape[1]):
         raise ValueError("The number of columns of X is unknown: call compute_chunk_sizes() first.")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._rows.checks import check_counts
+from ocrep._rows.checks import check_counts, warn_of_column
 from ocrep._rows.dask.partitions import Partitions, described
 from ocrep._rows.memory import MemoryRows, columns_of
 from ocrep._rows.rows import Part, Rows, Summary
@@ -61,10 +61,12 @@ class DaskRows(Rows):
         self._partitions = Partitions.of(X, y, sample_weight)
         columns, dtype = described(X)
         self._declared = Declared(columns.shape[1], columns_of(columns), dtype)
-        self._target_axes = y.ndim
+        self._target_axes, self._one_column = y.ndim, tuple(y.shape[1:]) == (1,)
 
     def survey(self, needs: Needs) -> Survey:
         """A pass for ranges and labels, if they are needed."""
+        if needs.labels and self._one_column:
+            warn_of_column()  # on a cluster, the warnings of workers do not come here
         if not (needs.range or needs.labels):
             declared, nothing = self._declared, np.empty(self._declared.n_inputs)
             shape = (1,) * (self._target_axes - 1)

@@ -17,7 +17,7 @@ from ocrep._files.convert import as_kind, kind_of_type
 from ocrep._files.formats import DataError, check_columns, format_of
 from ocrep._files.readers import Reader, reader_of, readers_of_dataset
 from ocrep._rows.block import Block, skip_rows
-from ocrep._rows.checks import check_numeric
+from ocrep._rows.checks import check_numeric, check_shape
 from ocrep._rows.scan.source import Source
 from ocrep._rows.survey import Range
 
@@ -79,7 +79,7 @@ class FileSource(Source):
     def check(self) -> None:
         """Compare the columns of all files."""
         if not self.columns:
-            raise DataError(f"{self._parts[0].name} has only targets and weights, but no inputs.")
+            check_shape((self._parts[0].n_rows(), 0), place=f"{self._parts[0].name}: ")
         roles = [*self.columns, *self._targets, *([] if self._weight is None else [self._weight])]
         for part in self._parts:
             schema = part.schema()

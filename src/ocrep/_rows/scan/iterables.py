@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._rows.block import Block, listed, skip_rows
-from ocrep._rows.checks import check_lengths, check_numeric
+from ocrep._rows.checks import check_lengths, check_numeric, check_shape
 from ocrep._rows.scan.source import Source, as_inputs
 
 
@@ -62,7 +62,7 @@ class IterableSource(Source):
         if len(item) not in (2, 3):
             raise ValueError(f"it has {len(item)} parts, but (X, y) or (X, y, sample_weight) is needed.")
         X, columns = _matrix(item[0], self._columns)
-        y = np.asarray(item[1])
+        y = None if item[1] is None else np.asarray(item[1])
         weight = None if len(item) == 2 or item[2] is None else np.asarray(item[2])
         check_lengths(X.shape[0], y=y, sample_weight=weight)
         return Block(X, y, weight, f"block {number}", number, columns=columns)
@@ -101,13 +101,11 @@ def _matrix(X: Any, wanted: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...
     names = _names(X)
     if names is None:
         X = as_inputs(X)
-        if X.ndim != 2:
-            raise ValueError(f"X has the shape {X.shape}, but rows × columns is needed.")
+        check_shape(X.shape)
         return X, None
     wanted = names if wanted is None else wanted
     columns = [_number_column(X, name, names) for name in wanted]
-    if not columns:
-        raise ValueError("it has only targets and weights, but no inputs.")
+    check_shape((X.shape[0], len(columns)))
     return as_inputs(np.column_stack(columns)), wanted
 
 
