@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from itertools import dropwhile
 from pathlib import Path
 
 import numpy as np
@@ -50,17 +50,19 @@ def read(path: Path, remedy: str) -> NDArray[np.float64]:
 
 
 def parse_csv(text: str) -> NDArray[np.float64]:
-    """Return the numbers below the header row."""
-    return _numbers(text.splitlines()[1:])
+    """Return the numbers below the header row, separated by commas or spaces."""
+    rows = [line.replace(",", " ").split() for line in text.splitlines()[1:] if line.strip()]
+    # + 0.0 turns -0.0 into 0.0: files may contain either, and their checksums differ.
+    return np.array(rows, dtype=np.float64) + 0.0
 
 
 def parse_arff(text: str) -> NDArray[np.float64]:
     """Return the numbers below the line `@data`; lines that begin with % are comments."""
-    lines = [line.strip() for line in text.splitlines() if not line.lstrip().startswith("%")]
-    starts = [i for i, line in enumerate(lines) if line.lower() == "@data"]
-    if not starts:
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("%"))
+    table = "\n".join(dropwhile(lambda line: line.strip().lower() != "@data", lines))
+    if not table:
         raise ValueError("it has no @data line")
-    return _numbers(lines[starts[0] + 1 :])
+    return parse_csv(table)
 
 
 def checksum(values: NDArray[np.float64]) -> str:
@@ -68,16 +70,10 @@ def checksum(values: NDArray[np.float64]) -> str:
     return hashlib.sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).hexdigest()
 
 
-def _numbers(lines: Iterable[str]) -> NDArray[np.float64]:
-    rows = [line.replace(",", " ").split() for line in lines if line.strip()]
-    # + 0.0 turns -0.0 into 0.0: files may contain either, and their checksums differ.
-    return np.array([[float(cell) for cell in row] for row in rows], dtype=np.float64) + 0.0
-
-
 def _in_folder(folder: Path) -> Path:
-    for name in (CSV, ARFF):
-        if (folder / name).is_file():
-            return folder / name
+    for path in (folder / CSV, folder / ARFF):
+        if path.is_file():
+            return path
     raise FileNotFoundError(
         f"OCREP_DATA names the folder {folder}, which holds neither {CSV} nor {ARFF}. Put one of them there, "
         "or unset OCREP_DATA to have Delta Ailerons downloaded."

@@ -8,7 +8,6 @@ from importlib.resources import files
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from ocrep.datasets import delta_ailerons
@@ -48,34 +47,27 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Bunc
     paper. Delta Ailerons is not bundled: it is read from `delta_ailerons.csv` or `delta.ailerons.arff` in the
     folder in the environment variable `OCREP_DATA`; where that is not set, pooch downloads it once.
     """
-    bunch = _bunch(find(name))
+    record = find(name)
+    bunch = Bunch(task=record.task, name=record.name, frame=None, DESCR=record.describe(), **_columns(record))
     if as_frame:
         _to_frame(bunch)
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
-def _bunch(record: DataSet) -> Bunch:
-    feature_names, X, target = _bundled(record) if record.bundled else _delta_ailerons()
-    about = {"task": record.task, "name": record.name, "frame": None, "DESCR": record.describe()}
-    if record.task == "regression":
-        y = np.array(target, dtype=np.float64)
-        return Bunch(data=X, target=y, feature_names=feature_names, **about)
-    target_names, codes = np.unique(np.array(target), return_inverse=True)
-    y = codes.astype(np.int64)
-    return Bunch(data=X, target=y, feature_names=feature_names, target_names=target_names, **about)
-
-
-def _bundled(record: DataSet) -> tuple[list[str], NDArray[np.float64], list[str]]:
+def _columns(record: DataSet) -> dict[str, Any]:
+    """Data, target and their names, by the names of the Bunch."""
+    if not record.bundled:
+        values = delta_ailerons.fetch()
+        names = list(delta_ailerons.FEATURE_NAMES)
+        return {"data": values[:, :-1].copy(), "target": values[:, -1].copy(), "feature_names": names}
     packed = files("ocrep.datasets").joinpath("data", f"{record.name}.csv.gz").read_bytes()
     header, *rows = csv.reader(gzip.decompress(packed).decode().splitlines())
-    codes = SEX if record.name == "abalone" else {}
-    X = np.array([[codes[cell] if cell in codes else float(cell) for cell in row[:-1]] for row in rows])
-    return header[:-1], X, [row[-1] for row in rows]
-
-
-def _delta_ailerons() -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    values = delta_ailerons.fetch()
-    return list(delta_ailerons.FEATURE_NAMES), values[:, :-1].copy(), values[:, -1].copy()
+    X = np.array([[SEX.get(cell, cell) for cell in row[:-1]] for row in rows], dtype=np.float64)
+    inputs, target = {"data": X, "feature_names": header[:-1]}, np.array([row[-1] for row in rows])
+    if record.task == "regression":
+        return inputs | {"target": target.astype(np.float64)}
+    target_names, codes = np.unique(target, return_inverse=True)
+    return inputs | {"target": codes.astype(np.int64), "target_names": target_names}
 
 
 def _to_frame(bunch: Bunch) -> None:

@@ -28,13 +28,9 @@ class DataSet:
     def describe(self) -> str:
         """Return the record as a short text, which `load` returns as `DESCR`."""
         classes = f", {self.n_classes} classes" if self.n_classes else ""
-        lines = [
-            f"{self.name}: {self.task}, {self.n_rows} rows, {self.n_features} inputs{classes}",
-            f"Origin: {self.origin}",
-            f"Citation: {self.citation}",
-            f"Licence: {self.licence}",
-        ]
-        return "\n".join([*lines, f"Notes: {self.notes}"] if self.notes else lines)
+        told = {name: getattr(self, name.lower()) for name in ("Origin", "Citation", "Licence", "Notes")}
+        first = f"{self.name}: {self.task}, {self.n_rows} rows, {self.n_features} inputs{classes}"
+        return "\n".join([first, *(f"{name}: {text}" for name, text in told.items() if text)])
 
 
 class DataSets(tuple[DataSet, ...]):
