@@ -23,7 +23,7 @@ test-browser: $(VENV)/.developed  ## the report in headless Chromium, which is i
 
 test-torch: $(VENV)/.developed  ## the array tests on torch (gigabytes from the registry; the GPU too if there is one)
 	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch
-	OCREP_ARRAYS=torch $(BIN)/python -m pytest tests/test_array_api.py tests/test_polar.py
+	OCREP_ARRAYS=torch $(BIN)/python -m pytest tests/estimators/test_array_api.py tests/_linalg/test_qdwh.py
 
 lint: $(VENV)/.developed
 	$(BIN)/ruff check .
