@@ -82,7 +82,6 @@ class HiddenMap:
         return n_units + (n_inputs if self.direct_link else 0)
 
     def take(self, units: Any) -> HiddenMap:
-        """The map of some units, by a slice or an index."""
         return replace(self, weights=self.weights[:, units], biases=self.biases[units])
 
     @cached_property
@@ -98,7 +97,6 @@ class HiddenMap:
         return self.activation.argument * np.vstack([self.weights, self.biases])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out of pickles and copies what can be computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _arguments(self, X: Array, products: Array) -> Array:

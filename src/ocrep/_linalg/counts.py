@@ -34,7 +34,6 @@ class RowBlock:
 
     @property
     def n_positive(self) -> int:
-        """Rows of positive weight."""
         if self.weight is None:
             return self.H.shape[0]
         xp = array_namespace(self.weight)
@@ -42,14 +41,12 @@ class RowBlock:
 
     @property
     def weight_sum(self) -> float:
-        """The sum of the weights; without weights, the number of rows."""
         if self.weight is None:
             return float(self.H.shape[0])
         return float(array_namespace(self.weight).sum(self.weight))
 
     @property
     def whole_weights(self) -> bool:
-        """Whether all weights are whole numbers."""
         if self.weight is None:
             return True
         xp = array_namespace(self.weight)
@@ -93,7 +90,6 @@ class RowBlock:
         return xp.concat([rest[:, :first], H, rest[:, first:]], axis=1)
 
     def check_finite(self) -> None:
-        """Raise unless all entries are finite."""
         xp = array_namespace(self.H)
         if not all(bool(xp.all(xp.isfinite(part))) for part in (self.H, self.T)):
             raise ValueError("H or T holds NaN or infinity: remove or impute such rows.")
@@ -165,12 +161,10 @@ class Counts:
         return Counts(self.shift, self.n_targets, self.intercept, shift_known=self.shift_known)
 
     def about(self, shift: Array) -> Counts:
-        """The same rows about another shift."""
         return replace(self, shift=shift)
 
     @property
     def n_features(self) -> int:
-        """Columns of H."""
         return self.shift.shape[0] - self.n_targets
 
     @property
@@ -191,7 +185,6 @@ class Counts:
             )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The counts as NumPy arrays, for a checkpoint."""
         counts = (self.n_targets, self.intercept, self.n_rows, self.whole_weights, self.n_seen, self.shift_known)
         return {
             "shift": np.asarray(self.shift),
@@ -201,7 +194,6 @@ class Counts:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Counts:
-        """The counts that `to_arrays` wrote."""
         n_targets, intercept, n_rows, whole, n_seen, known = (int(count) for count in arrays["counts"])
         weight_sum = float(arrays["weight_sum"])
         return cls(arrays["shift"], n_targets, bool(intercept), n_rows, weight_sum, bool(whole), n_seen, bool(known))

@@ -146,7 +146,6 @@ class Factor:
 
     @property
     def n_features(self) -> int:
-        """Columns of H."""
         return self.counts.shift.shape[0] - self.counts.n_targets
 
     def __repr__(self) -> str:
@@ -186,12 +185,10 @@ class Factor:
         return xp.where(varies, R, xp.zeros((), dtype=R.dtype, device=device_of(R)))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The factor as NumPy arrays, for a checkpoint."""
         return {"R": np.asarray(self.R), **self.counts.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Factor:
-        """The factor that `to_arrays` wrote."""
         return cls(arrays["R"], Counts.from_arrays(arrays))
 
 

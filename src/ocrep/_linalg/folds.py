@@ -146,12 +146,10 @@ class FoldFactors:
         return FoldFactors(self.plan, tuple(factors), n_read)
 
     def merge(self, other: FoldFactors) -> FoldFactors:
-        """The factors of the rows of both, fold by fold."""
         factors = tuple(a.merge(b) if a and b else a or b for a, b in zip(self.factors, other.factors, strict=True))
         return FoldFactors(self.plan, factors, self.n_read + other.n_read)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The factors as NumPy arrays, for a checkpoint."""
         named = {
             f"fold{v}.{name}": array for v, f in enumerate(self.factors) if f for name, array in f.to_arrays().items()
         }
@@ -159,7 +157,6 @@ class FoldFactors:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> FoldFactors:
-        """The factors that `to_arrays` wrote."""
         n_folds, seed, n_read = (int(value) for value in arrays["plan"])
         factors = []
         for v in range(n_folds):
@@ -182,7 +179,6 @@ class FoldFactors:
         return folds
 
     def merged(self) -> Factor:
-        """The factor of all rows."""
         return reduce(Factor.merge, self._filled)
 
     def leading(self, n_features: int) -> FoldFactors:
@@ -203,12 +199,10 @@ class FoldFactors:
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, ...]:
-        """The spectra of `training`."""
         return tuple(factor.spectrum() for factor in self.training)
 
     @property
     def n_targets(self) -> int:
-        """Columns of T."""
         return self._filled[0].counts.n_targets
 
     @property
@@ -235,16 +229,13 @@ class FoldFactors:
 
     @property
     def filled(self) -> tuple[int, ...]:
-        """The folds that hold rows."""
         return tuple(v for v, factor in enumerate(self.factors) if factor is not None and factor.counts.n_rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out of pickles and copies what can be computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def usable(self) -> bool:
-        """Whether at least two folds hold rows."""
         return len(self._filled) > 1
 
     @property

@@ -78,12 +78,10 @@ class GramSums:
         return None if R is None else Factor(R, self.counts)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The sums as NumPy arrays, for a checkpoint."""
         return {**{f"sum{i}": np.asarray(s) for i, s in enumerate(self.sums or ())}, **self.counts.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> GramSums:
-        """The sums that `to_arrays` wrote."""
         sums = (arrays["sum0"], arrays["sum1"], arrays["sum2"]) if "sum0" in arrays else None
         return cls(sums, Counts.from_arrays(arrays))
 

@@ -41,7 +41,6 @@ class PreconditionedSums:
         return None if R1 is None else cls.about(R1, Counts.none(rows, intercept).add(rows)).add(block)
 
     def add(self, block: Encoded) -> PreconditionedSums:
-        """The sums with one more block."""
         xp, rows, counts = array_namespace(self.R1), RowBlock.of(*block), self.counts
         Y = times_inverse(rows.design(counts.shift, counts.intercept), self.R1)
         return PreconditionedSums(self.R1, self.G + xp.matmul(xp.matrix_transpose(Y), Y), counts.add(rows))
@@ -56,12 +55,10 @@ class PreconditionedSums:
         return None if R2 is None else Factor(array_namespace(self.R1).matmul(R2, self.R1), self.counts)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The sums as NumPy arrays, for a checkpoint."""
         return {"R1": np.asarray(self.R1), "G": np.asarray(self.G), **self.counts.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> PreconditionedSums:
-        """The sums that `to_arrays` wrote."""
         return cls(arrays["R1"], arrays["G"], Counts.from_arrays(arrays))
 
 

@@ -77,7 +77,6 @@ class Solved:
     """The spectrum of the factor, where the route had to compute it."""
 
     def merge(self, other: Solved) -> Solved:
-        """The factors of the rows of both."""
         folds = None if self.folds is None or other.folds is None else self.folds.merge(other.folds)
         return Solved(self.factor.merge(other.factor), folds)
 

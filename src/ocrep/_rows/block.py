@@ -29,7 +29,6 @@ class Block:
     columns: tuple[str, ...] | None = None
 
     def __getitem__(self, rows: slice) -> Block:
-        """Some of the rows."""
         return replace(
             self,
             X=self.X[rows, ...],

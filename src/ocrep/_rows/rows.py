@@ -30,7 +30,6 @@ class Part(ABC):
         """All rows from the beginning, but for the first `skip`, coded and cut to blocks of `height` rows."""
 
     def fingerprints(self) -> tuple[str, ...]:
-        """For each part (file) what changes when its rows change; empty where only the rows themselves tell."""
         return ()
 
 

@@ -79,12 +79,10 @@ class Survey:
 
     @property
     def range(self) -> Range:
-        """The inputs' range."""
         return self.low, self.high
 
     @property
     def n_inputs(self) -> int:
-        """Columns of X."""
         return len(self.low)
 
     def merge(self, other: Survey) -> Survey:

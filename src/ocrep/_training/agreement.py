@@ -31,7 +31,6 @@ class Agreement:
         return cls(total, mean, w @ (y - mean) ** 2, w @ (y - predicted) ** 2)
 
     def merge(self, other: Agreement) -> Agreement:
-        """The sums over the rows of both."""
         weight = self.weight + other.weight
         away, share = other.mean - self.mean, other.weight / (weight or 1.0)
         return Agreement(
@@ -43,7 +42,6 @@ class Agreement:
 
     @property
     def accuracy(self) -> float:
-        """The share of right labels."""
         return float(1.0 - self.error[0] / self.weight)
 
     @property

@@ -80,7 +80,6 @@ class CheckpointFile:
 
     @property
     def due(self) -> bool:
-        """Whether the next save is due."""
         return monotonic() - self._saved_at >= self.every
 
     def save(self, saved: Saved) -> None:
@@ -161,7 +160,6 @@ class FileCheckpoint:
             self._file.save(Saved(name, self._n_rows, self._digest, begun, summary.to_arrays()))
 
     def remove(self) -> None:
-        """The fit is done: delete the file."""
         self._file.path.unlink(missing_ok=True)
 
     def _after(self, n_rows: int) -> Iterator[Triple]:

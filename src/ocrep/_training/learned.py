@@ -46,7 +46,6 @@ class Learned:
 
     @property
     def n_features(self) -> int:
-        """Columns of H."""
         if self.layer is None:
             return self.n_inputs
         return self.layer.map_.weights.shape[1] + (self.n_inputs if self.layer.direct_link else 0)
@@ -64,7 +63,6 @@ class Learned:
 
     @property
     def height(self) -> int:
-        """Rows per block."""
         return block_rows(self.n_features + self.n_outputs, self.n_inputs)
 
     def row_blocks(self, part: Part) -> RowBlocks:

@@ -36,7 +36,6 @@ class Numbers:
         return array_namespace(y).reshape(y, (y.shape[0], -1))
 
     def unweighted(self) -> Numbers:
-        """The same: only classes have weights of their own."""
         return self
 
     def fingerprint(self) -> str:
@@ -136,7 +135,6 @@ class Labels:
         return 2.0 * xp.astype(codes[:, None] == columns, xp.float64) - 1.0
 
     def unweighted(self) -> Labels:
-        """The same classes, all of the same weight."""
         return replace(self, factors=None)
 
     def fingerprint(self) -> str:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep import rules
+from ocrep._documentation import inherit_sections
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.arrays import array_namespace, device_of
 from ocrep._linalg.blocks import RowBlocks
@@ -36,7 +37,52 @@ from ocrep._transaction import unchanged_on_error
 
 
 class ClosedForm(BaseEstimator, ABC):
-    """Training and prediction; subclasses say what the features are and what the targets are."""
+    """Training and prediction; subclasses say what the features are and what the targets are.
+
+    Parameters
+    ----------
+    store_folds : bool or int, default=False
+        Whether to store one factor per fold (True: three folds), so that `with_gamma("kfold")` and
+        `with_gamma("ocrep_cv")` work later.
+    solver : {"auto", "gram", "qr"}, default="auto"
+        How `fit` computes the triangular factors. "auto": by HᵀH where that proves γ
+        right to 10⁻⁶, else by one more pass over the rows, else by Householder reflections, which small data take
+        at once. "gram": by HᵀH, or an error. "qr": by reflections, as `partial_fit` always does.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The chosen γ.
+    choice_ : rules.Choice
+        The rule, γ, the searched curve if any, and whether the optimum sits at an edge of the search.
+    coef_ : ndarray of shape (n_features_out,) or (n_targets, n_features_out)
+        Output weights W, in scikit-learn's shape; with a direct link the inputs come first.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant, 0 without an intercept.
+    factor_ : Factor
+        The triangular factor of the rows; `partial_fit` goes on from it.
+    folds_ : FoldFactors or None
+        One factor per fold, if the rule or `n_hidden="auto"` reads them or `store_folds` asks for them.
+    spectrum_ : Spectrum
+        Singular values, and every quantity that depends on γ.
+    singular_values_ : ndarray
+        Singular values of H (of the centred H with an intercept).
+    rank_ : int
+        Numerical rank p of H.
+    condition_number_ : float
+        μ(H) = σ₁/σ_p.
+    regularized_condition_number_ : float
+        μ(H^reg) under the chosen γ.
+    n_features_in_ : int
+        Number of inputs seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the inputs, if X was a data frame with text names.
+
+    References
+    ----------
+    .. [1] Cancelliere, Gai, Gallinari, Rubini, "OCReP: An Optimally Conditioned Regularization for pseudoinversion
+       based neural training", Neural Networks 71 (2015).
+    """
 
     gamma: str | float | rules.Rule
     fit_intercept: bool
@@ -47,6 +93,10 @@ class ClosedForm(BaseEstimator, ABC):
     spectrum_: Spectrum
     choice_: rules.Choice
     _learned: Learned
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on all rows; the features are formed block by block and never held whole.

@@ -28,7 +28,23 @@ def _calibrated(estimator: Any) -> bool:
 
 
 class Classification(ClassifierMixin, ClosedForm):
-    """What the classifiers share."""
+    """What the classifiers share.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default=None
+        Factor on the weight of each class's rows; "balanced" makes all classes weigh the same.
+    calibrate : "loo" or None, default=None
+        "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs, so that no data is held
+        out and no model refitted; `predict_proba` exists then, and `predict` and `decision_function` follow it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    calibrator_ : Calibrator
+        The map from outputs to probabilities, with `calibrate="loo"`.
+    """
 
     class_weight: dict[Any, float] | str | None
     calibrate: str | None

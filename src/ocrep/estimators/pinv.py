@@ -10,21 +10,48 @@ from ocrep._features.random_layer import RandomLayer, check_size
 from ocrep._linalg.arrays import Array
 from ocrep.estimators.base import ClosedForm
 from ocrep.estimators.classification import Classification
-from ocrep.estimators.documentation import documented
 from ocrep.estimators.regression import Regression
 from ocrep.rules import Rule
 
 _LAYER = ("activation", "input_scaling", "weight_init", "weight_scale", "direct_link", "random_state")
 # So few random units cannot be expected to learn well, and scikit-learn's `poor_score` tag says so.
 _FEW_UNITS = 16
-_PARAMETERS = (
-    *("n_hidden", "activation", "gamma", "input_scaling", "weight_init", "weight_scale", "direct_link"),
-    *("fit_intercept", "max_hidden", "store_folds", "solver", "random_state"),
-)
 
 
 class _Network(ClosedForm):
-    """The part of a network's parameters that describe its hidden layer."""
+    """The parameters of a network that describe its hidden layer.
+
+    Parameters
+    ----------
+    n_hidden : int or "auto", default=200
+        Number of hidden units M; "auto" chooses it up to `max_hidden` by exact three-fold cross-validation.
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
+    input_scaling : "minmax", (low, high) or None, default="minmax"
+        Scaling of each input to [−1, 1] by its range in training or a given range; None leaves inputs alone.
+    weight_init : {"uniform", "normal", "orthogonal"}, default="uniform"
+        Distribution of the input weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups.
+    weight_scale : float or "inverse_sqrt", default=1.0
+        Factor on input weights and biases; "inverse_sqrt" is 1/√M.
+    direct_link : bool, default=False
+        Whether the output also sees the scaled inputs.
+    max_hidden : int, default=300
+        The largest size that `n_hidden="auto"` considers; above 300 it searches from coarse to fine.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
+    gamma : str, Rule or float, default="ocrep"
+        A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
+        or a number ≥ 0. "none" is the plain pseudoinverse.
+    fit_intercept : bool, default=False
+        Whether the output has a constant that is not penalised.
+
+    Attributes
+    ----------
+    n_hidden_ : int
+        Number of hidden units.
+    layer_ : RandomLayer
+        The fitted hidden layer.
+    """
 
     n_hidden: int | str
     max_hidden: int
@@ -46,14 +73,6 @@ class _Network(ClosedForm):
         return tags
 
 
-@documented(
-    _PARAMETERS,
-    gamma='"ocrep"',
-    intercept=False,
-    see_also="""
-        PinvClassifier : The same network for labels.
-        TikhonovRegressor : The same output weights on features that you bring.""",
-)
 class PinvRegressor(_Network, Regression):
     """A network with one random hidden layer, trained in closed form for regression.
 
@@ -61,7 +80,14 @@ class PinvRegressor(_Network, Regression):
     rule from one decomposition of H. The default rule, OCReP [1]_, makes the regularized problem as well
     conditioned as it can be. As in the paper the output has no constant by default: use `fit_intercept=True` for
     targets whose mean is far from zero compared with their spread.
-    ---
+
+    See Also
+    --------
+    PinvClassifier : The same network for labels.
+    TikhonovRegressor : The same output weights on features that you bring.
+
+    Examples
+    --------
     >>> from ocrep import PinvRegressor
     >>> from ocrep.datasets import load
     >>> X, y = load("housing", return_X_y=True)
@@ -100,21 +126,20 @@ class PinvRegressor(_Network, Regression):
         self.random_state = random_state
 
 
-@documented(
-    (*_PARAMETERS, "class_weight", "calibrate"),
-    gamma='"ocrep"',
-    intercept=False,
-    see_also="""
-        PinvRegressor : The same network for numbers.
-        TikhonovClassifier : The same output weights on features that you bring.""",
-)
 class PinvClassifier(_Network, Classification):
     """A network with one random hidden layer, trained in closed form for classification.
 
     H = φ(XC + b) with random C and b; labels are coded ±1 in one column of T per class (in a single one for two
     classes), the output weights minimise ‖HW − T‖² + γ‖W‖², and γ is chosen by a rule from one decomposition of H.
     The default rule, OCReP [1]_, makes the regularized problem as well conditioned as it can be.
-    ---
+
+    See Also
+    --------
+    PinvRegressor : The same network for numbers.
+    TikhonovClassifier : The same output weights on features that you bring.
+
+    Examples
+    --------
     >>> from ocrep import PinvClassifier
     >>> from ocrep.datasets import load
     >>> X, y = load("wine", return_X_y=True)

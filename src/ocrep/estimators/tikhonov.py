@@ -5,26 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from ocrep.estimators.classification import Classification
-from ocrep.estimators.documentation import documented
 from ocrep.estimators.regression import Regression
 from ocrep.rules import Rule
 
-_PARAMETERS = ("gamma", "fit_intercept", "store_folds", "solver")
 
-
-@documented(
-    _PARAMETERS,
-    gamma='"gcv"',
-    intercept=True,
-    see_also="""
-        TikhonovClassifier : The same for labels.
-        PinvRegressor : The same on the units of a random hidden layer.""",
-)
 class TikhonovRegressor(Regression):
     """Tikhonov (ridge) regression on the features you bring, with γ chosen by a rule.
 
     The weights minimise ‖HW − T‖² + γ‖W‖² with H = X, and γ is chosen from one decomposition of H, as in [1]_.
-    ---
+
+    Parameters
+    ----------
+    gamma : str, Rule or float, default="gcv"
+        A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
+        or a number ≥ 0. "none" is the plain pseudoinverse.
+    fit_intercept : bool, default=True
+        Whether the output has a constant that is not penalised.
+
+    See Also
+    --------
+    TikhonovClassifier : The same for labels.
+    PinvRegressor : The same on the units of a random hidden layer.
+
+    Examples
+    --------
     >>> from ocrep import TikhonovRegressor
     >>> TikhonovRegressor(gamma=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
     array([7.])
@@ -44,20 +48,27 @@ class TikhonovRegressor(Regression):
         self.solver = solver
 
 
-@documented(
-    (*_PARAMETERS, "class_weight", "calibrate"),
-    gamma='"gcv"',
-    intercept=True,
-    see_also="""
-        TikhonovRegressor : The same for numbers.
-        PinvClassifier : The same on the units of a random hidden layer.""",
-)
 class TikhonovClassifier(Classification):
     """Tikhonov (ridge) classification on the features you bring, with γ chosen by a rule.
 
     Labels are coded ±1; the weights minimise ‖HW − T‖² + γ‖W‖² with H = X, and γ is chosen from one decomposition of
     H, as in [1]_.
-    ---
+
+    Parameters
+    ----------
+    gamma : str, Rule or float, default="gcv"
+        A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
+        or a number ≥ 0. "none" is the plain pseudoinverse.
+    fit_intercept : bool, default=True
+        Whether the output has a constant that is not penalised.
+
+    See Also
+    --------
+    TikhonovRegressor : The same for numbers.
+    PinvClassifier : The same on the units of a random hidden layer.
+
+    Examples
+    --------
     >>> from ocrep import TikhonovClassifier
     >>> TikhonovClassifier().fit([[0.0], [1.0], [2.0], [3.0]], list("aabb")).predict([[0.4], [2.6]])
     array(['a', 'b'], dtype='<U1')

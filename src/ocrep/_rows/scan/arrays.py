@@ -35,7 +35,6 @@ class ArraySource(Source):
         self._weight = _sliceable(np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight)
 
     def check(self) -> None:
-        """Compare shapes."""
         check_shape(tuple(self._X.shape))
         check_lengths(self._X.shape[0], y=self._y, sample_weight=self._weight)
 
@@ -58,7 +57,6 @@ class ArraySource(Source):
             yield Block(as_inputs(self._X[part]), None, None, start=part.start)
 
     def n_rows(self) -> int:
-        """The length of X."""
         return int(self._X.shape[0])
 
 

@@ -72,7 +72,6 @@ class FileSource(Source):
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The inputs' names."""
         roles = (*self._targets, *([] if self._weight is None else [self._weight]))
         return self._given_columns or tuple(name for name in self._types if name not in roles)
 
@@ -104,7 +103,6 @@ class FileSource(Source):
         return self._read(self.columns if inputs else (), self._targets, self._weight, skip)
 
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
-        """The inputs alone."""
         wanted = self.columns if columns is None else tuple(columns)
         for part in self._parts:
             schema = part.schema()

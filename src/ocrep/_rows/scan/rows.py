@@ -58,7 +58,6 @@ class ScanRows(LocalRows):
         return recut((code(self._as_declared(block)) for block in self._read(skip=skip)), height)
 
     def fingerprints(self) -> tuple[str, ...]:
-        """Those of the files."""
         return self.scan.source.fingerprints()
 
     def _as_declared(self, block: Block) -> Block:

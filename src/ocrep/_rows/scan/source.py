@@ -32,7 +32,6 @@ class Source(ABC):
         """Check what can be checked without reading rows."""
 
     def n_rows(self) -> int | None:
-        """How many rows there are."""
         return None
 
     def stated_range(self) -> Range | None:
