@@ -589,7 +589,7 @@ def test_collections_that_do_not_fit_together(rows):
         model.fit(dask.delayed(rows[INPUTS]), y)
     with pytest.raises(TypeError, match="X is a Bag"):
         model.fit(db.from_sequence([1, 2]), y)
-    with pytest.raises(ValueError, match="X has 1 axes, and 2 are needed"):
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
         model.fit(y, y)
     with pytest.raises(ValueError, match="number of columns of X is unknown"):
         model.fit(X[:, X[0] > 0], y)
@@ -606,7 +606,7 @@ def test_what_needs_rows_in_memory_says_so(rows):
     for call in (network().predict, network(PinvClassifier).predict, network(PinvClassifier).decision_function):
         with pytest.raises(NotFittedError):
             call(X)
-    with pytest.raises(ValueError, match="X has 1 axes, and 2 are needed"):
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
         network().fit(X, y).predict(y)
     with pytest.raises(ValueError, match="expecting 4 features"):
         network().fit(X, y).predict(X[:, :3])

@@ -281,12 +281,12 @@ def test_columns_that_the_place_in_a_dataset_gives(frame, tmp_path):
         ([pd.DataFrame([[1.0, 1.0, 1.0]], columns=["a", "a", "y"])], "block 0: it has two columns named 'a'"),
         ([(np.ones((3, 2)), np.ones(3)), (np.ones((3, 2)), np.ones((3, 1)))], "block 1: y has the shape"),
         ([(np.ones((3, 2)), np.array(["a", "b", "c"]))], "block 0: the targets must be numbers"),
-        ([(np.ones(3), np.ones(3))], "block 0: X has the shape"),
+        ([(np.ones(3), np.ones(3))], "block 0: Expected 2D array, got 1D array"),
         ([(np.array([["a"]]), np.ones(1))], "block 0: column 0 holds texts, but inputs must be numbers"),
         ([(np.ones((3, 2)),)], "block 0: it has 1 parts"),
         ([np.ones((3, 2))], "block 0: it is a ndarray: give"),
         ([pd.DataFrame({"a": [1.0]})], "block 0: it has no column 'y'; it has 'a'"),
-        ([pd.DataFrame({"y": [1.0]})], "block 0: it has only targets and weights, but no inputs"),
+        ([pd.DataFrame({"y": [1.0]})], "block 0: Found array with 0 feature\\(s\\)"),
         (
             [pd.DataFrame({"a": [1.0], "y": [1.0]}), pd.DataFrame({"b": [1.0], "y": [1.0]})],
             "block 1 has the columns 'b', but the first block 'a'",
@@ -510,7 +510,7 @@ def test_training_on_a_file_without_a_named_target_raises(frame, tmp_path):
     with pytest.raises(ValueError, match=r"requires y to be passed.*name its column as target="):
         model().fit(scan(tmp_path))
     frame[["y"]].to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match="has only targets and weights, but no inputs"):
+    with pytest.raises(ValueError, match=r"rows.parquet: Found array with 0 feature\(s\) \(shape=\(300, 0\)\)"):
         model().fit(scan(tmp_path, target="y"))
     with pytest.raises(ValueError, match=r"rows.parquet has no column 'a'"):
         list(model().fit(frame[NAMES], frame["y"]).predict_blocks(scan(tmp_path)))

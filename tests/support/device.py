@@ -21,7 +21,7 @@ def on_device(array, dtype=None):
     """The array in the library under test; floats become float64 unless a dtype is named."""
     array = np.asarray(array)
     dtype = dtype or (xp.float64 if array.dtype.kind == "f" else xp.int64)
-    return xp.asarray(array.tolist(), dtype=dtype, device=DEVICE)
+    return xp.reshape(xp.asarray(array.tolist(), dtype=dtype, device=DEVICE), array.shape)
 
 
 def to_numpy(array):
