@@ -110,7 +110,7 @@ def split_by_fold(block: tuple[Any, ...], plan: FoldPlan) -> Iterator[tuple[int,
     for v, stop in enumerate(np.cumsum(counts).tolist()):
         start = stop - int(counts[v])
         if stop > start:
-            yield v, tuple(None if values is None else values[start:stop] for values in ordered)
+            yield v, tuple(None if values is None else values[start:stop, ...] for values in ordered)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
