@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+from ocrep._documentation import inherit_sections
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,20 +16,35 @@ if TYPE_CHECKING:
 BLACK, GREY, BLUE, VERMILION, GREEN, ORANGE = "#000000", "#767676", "#0072B2", "#D55E00", "#009E73", "#E69F00"
 
 
-class Display:
-    """A picture on one axis."""
+class Display(ABC):
+    """A picture on one axis.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it is drawn.
+    """
 
     ax_: Axes
     figure_: Figure | SubFigure
 
-    def _begin(self, ax: Axes | None, x_label: str, y_label: str) -> Axes:
-        """Label `ax`, or a new axis, and return it."""
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        inherit_sections(cls)
+
+    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+        """Draw on `ax`, or on a new figure; `line_kwargs` go to matplotlib's `plot`."""
         if ax is None:
             ax = load_matplotlib("matplotlib.pyplot").subplots()[1]
         self.ax_, self.figure_ = ax, ax.figure
-        ax.set(xlabel=x_label, ylabel=y_label)
         ax.grid(alpha=0.25)
-        return ax
+        self._draw(ax, line_kwargs)
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend()
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None: ...
 
 
 def load_matplotlib(module: str = "matplotlib") -> Any:

@@ -29,6 +29,8 @@ BEYOND = 4.0
 class GammaPathDisplay(Display):
     """Training, cross-validation and test error against γ, with the γ of some rules marked.
 
+    γ = 0 is shown at the left end.
+
     Parameters
     ----------
     gammas : ndarray
@@ -46,8 +48,6 @@ class GammaPathDisplay(Display):
     ----------
     lines_ : dict of str to matplotlib Line2D
         The curves.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where they are drawn.
     """
 
     gammas: np.ndarray
@@ -84,18 +84,10 @@ class GammaPathDisplay(Display):
         errors = {"training": network.training_errors(gammas), "cross-validation": network.cv_errors(gammas)}
         if network.test is not None:
             errors["test"] = network.test_errors(gammas)
-        display = cls(
-            gammas,
-            errors,
-            choices=choices,
-            choice_errors=[float(e) for e in network.cv_errors(chosen)] if choices else [],
-            error_name=network.error_name,
-        )
-        return display.plot(ax, **line_kwargs)
+        marks = {"choices": choices, "choice_errors": network.cv_errors(chosen).tolist() if choices else []}
+        return cls(gammas, errors, error_name=network.error_name, **marks).plot(ax, **line_kwargs)
 
-    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw on `ax`, or on a new figure; γ = 0 is shown at the left end."""
-        ax = self._begin(ax, "regularization γ", self.error_name)
+    def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
         looks = {"training": (GREY, ":"), "cross-validation": (BLUE, "-"), "test": (GREEN, "--")}
         self.lines_ = {}
         for name, values in self.errors.items():
@@ -107,10 +99,8 @@ class GammaPathDisplay(Display):
             where = max(choice.gamma or 0.0, float(self.gammas[0])), min(error, top)
             marker: dict[str, Any] = {"marker": MARKERS[k % len(MARKERS)], "markersize": 8, "markerfacecolor": "none"}
             ax.plot(*where, color=VERMILION, linestyle="", clip_on=False, zorder=4, label=choice.rule, **marker)
-        ax.set_xscale("log")
+        ax.set(xlabel="regularization γ", ylabel=self.error_name, xscale="log")
         ax.set_ylim(max(ax.get_ylim()[0], -0.04 * top), top)
-        ax.legend()
-        return self
 
     def _top(self) -> float:
         """Upper end of the vertical axis: a huge error at one end of the grid must not flatten the curves."""
@@ -135,8 +125,6 @@ class HiddenSizeDisplay(Display):
     ----------
     line_ : matplotlib Line2D
         The cross-validation error.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it is drawn.
     """
 
     sizes: np.ndarray
@@ -174,16 +162,13 @@ class HiddenSizeDisplay(Display):
         columns = table["n_hidden"].to_numpy(), table["cv_error"].to_numpy(dtype=float)
         return cls(*columns, error_name=f"cross-validation {name}").plot(ax, **line_kwargs)
 
-    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw on `ax`, or on a new figure."""
-        ax = self._begin(ax, "hidden units M", self.error_name)
+    def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
+        ax.set(xlabel="hidden units M", ylabel=self.error_name)
         (self.line_,) = ax.plot(self.sizes, self.cv_error, **({"color": BLUE, "marker": "."} | line_kwargs))
         if np.isfinite(self.cv_error).any():
             best = int(np.nanargmin(self.cv_error))
             where = self.sizes[best], self.cv_error[best]
             ax.plot(*where, color=VERMILION, marker="o", linestyle="", label=f"least at {self.sizes[best]} units")
-            ax.legend()
-        return self
 
 
 def _sizes(largest: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,8 +23,22 @@ if TYPE_CHECKING:
 FINE = 300
 
 
+class _SpectralDisplay(Display):
+    @classmethod
+    def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+        """Draw a fitted model; `line_kwargs` go to matplotlib's `plot`."""
+        check_is_fitted(model)
+        if not model.rank_:
+            raise ValueError("All features are zero, so H has no singular values to draw: fit on other features.")
+        return cls._of(model, model.spectrum_).plot(ax, **line_kwargs)
+
+    @classmethod
+    @abstractmethod
+    def _of(cls, model: ClosedForm, spectrum: Spectrum) -> Self: ...
+
+
 @dataclass(eq=False, repr=False)
-class SpectrumDisplay(Display):
+class SpectrumDisplay(_SpectralDisplay):
     """The singular values of H, with the precision floor, the rank tolerance and √γ.
 
     Directions with σ well above √γ are kept; those with σ well below √γ are damped.
@@ -43,8 +58,6 @@ class SpectrumDisplay(Display):
     ----------
     line_ : matplotlib Line2D
         The singular values.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where they are drawn.
     """
 
     singular_values: np.ndarray
@@ -54,31 +67,24 @@ class SpectrumDisplay(Display):
     tolerance: float
 
     @classmethod
-    def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw the spectrum of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
-        spectrum = _spectrum(model)
+    def _of(cls, model: ClosedForm, spectrum: Spectrum) -> Self:
         floor, tolerance = levels(spectrum)
-        display = cls(np.asarray(model.singular_values_), gamma=model.gamma_, floor=floor, tolerance=tolerance)
-        return display.plot(ax, **line_kwargs)
+        return cls(np.asarray(model.singular_values_), gamma=model.gamma_, floor=floor, tolerance=tolerance)
 
-    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw on `ax`, or on a new figure."""
-        ax = self._begin(ax, "index of the singular value", "singular value σ of H")
+    def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
         style = {"color": BLUE, "marker": ".", "linestyle": "", "label": "σ"} | line_kwargs
         numbers = np.arange(1, len(self.singular_values) + 1)
         (self.line_,) = ax.plot(numbers, self.singular_values, **style)
-        ax.set_yscale("log")
+        ax.set(xlabel="index of the singular value", ylabel="singular value σ of H", yscale="log")
         if self.gamma > 0.0:
             root = math.sqrt(self.gamma)
             ax.axhline(root, color=VERMILION, label=f"√γ = {root:.2g}")
         ax.axhline(self.floor, color=GREY, linestyle="--", label="precision floor √ε·σ₁")
         ax.axhline(self.tolerance, color=GREY, linestyle=":", label="rank tolerance")
-        ax.legend()
-        return self
 
 
 @dataclass(eq=False, repr=False)
-class GainDisplay(Display):
+class GainDisplay(_SpectralDisplay):
     """The gain D(σ) = σ/(σ² + γ), which replaces 1/σ, with the singular values of H as points.
 
     Parameters
@@ -94,8 +100,6 @@ class GainDisplay(Display):
     ----------
     line_, points_ : matplotlib Line2D
         The curve, and the singular values of H on it.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where they are drawn.
     """
 
     sigma: np.ndarray
@@ -104,27 +108,20 @@ class GainDisplay(Display):
     gamma: float
 
     @classmethod
-    def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw the gain of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
-        spectrum = _spectrum(model)
-        display = cls(np.asarray(spectrum.sigma), np.asarray(spectrum.gain(model.gamma_)), gamma=model.gamma_)
-        return display.plot(ax, **line_kwargs)
+    def _of(cls, model: ClosedForm, spectrum: Spectrum) -> Self:
+        return cls(np.asarray(spectrum.sigma), np.asarray(spectrum.gain(model.gamma_)), gamma=model.gamma_)
 
-    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw on `ax`, or on a new figure."""
-        ax = self._begin(ax, "singular value σ of H", "gain D(σ) = σ/(σ² + γ)")
+    def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
         fine = np.geomspace(self.sigma[-1] / 1.5, self.sigma[0] * 1.5, FINE)
         ax.plot(fine, 1.0 / fine, color=GREY, linestyle=":", label="γ = 0: 1/σ")
         style = {"color": BLUE, "label": f"γ = {self.gamma:.2g}"} | line_kwargs
         (self.line_,) = ax.plot(fine, 1.0 / (fine + self.gamma / fine), **style)
         (self.points_,) = ax.plot(self.sigma, self.gain, color=self.line_.get_color(), marker=".", linestyle="")
-        ax.set(xscale="log", yscale="log")
-        ax.legend()
-        return self
+        ax.set(xlabel="singular value σ of H", ylabel="gain D(σ) = σ/(σ² + γ)", xscale="log", yscale="log")
 
 
 @dataclass(eq=False, repr=False)
-class ConditionDisplay(Display):
+class ConditionDisplay(_SpectralDisplay):
     """The condition number μ(H^reg) against γ, with the chosen γ and the minimum at OCReP's γ.
 
     Parameters
@@ -142,8 +139,6 @@ class ConditionDisplay(Display):
     ----------
     line_ : matplotlib Line2D
         The curve.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it is drawn.
     """
 
     gammas: np.ndarray
@@ -154,31 +149,24 @@ class ConditionDisplay(Display):
     plain: float
 
     @classmethod
-    def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw the conditioning of a fitted model; `line_kwargs` go to matplotlib's `plot`."""
-        spectrum = _spectrum(model)
+    def _of(cls, model: ClosedForm, spectrum: Spectrum) -> Self:
         best = OCReP(floor=0.0).choose(spectrum).gamma
         gammas = gamma_grid(spectrum, [best, model.gamma_])
-        display = cls(
+        return cls(
             gammas,
             np.asarray(spectrum.condition(gammas)),
             chosen=(model.gamma_, model.regularized_condition_number_),
             best=(best, float(spectrum.condition(best))),
             plain=model.condition_number_,
         )
-        return display.plot(ax, **line_kwargs)
 
-    def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw on `ax`, or on a new figure."""
-        ax = self._begin(ax, "regularization γ", "condition number μ(H$^{reg}$)")
+    def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
         (self.line_,) = ax.plot(self.gammas, self.condition, **({"color": BLUE, "label": "μ(H$^{reg}$)"} | line_kwargs))
         ax.axhline(self.plain, color=GREY, linestyle=":", label="without regularization")
         ax.plot(*self.best, color=GREEN, marker="D", markersize=9, linestyle="", label="least: γ = σ₁σ$_p$")
         if self.chosen[0] > 0.0:
             ax.plot(*self.chosen, color=VERMILION, marker="o", linestyle="", label="chosen γ")
-        ax.set(xscale="log", yscale="log")
-        ax.legend()
-        return self
+        ax.set(xlabel="regularization γ", ylabel="condition number μ(H$^{reg}$)", xscale="log", yscale="log")
 
 
 def levels(spectrum: Spectrum) -> tuple[float, float]:
@@ -186,11 +174,3 @@ def levels(spectrum: Spectrum) -> tuple[float, float]:
     largest = spectrum.largest
     floor = OCReP().least_gamma(spectrum) / largest if largest else 0.0
     return floor, rank_tolerance(spectrum.Vt.shape[1], largest)
-
-
-def _spectrum(model: ClosedForm) -> Spectrum:
-    check_is_fitted(model)
-    spectrum: Spectrum = model.spectrum_
-    if not spectrum.rank:
-        raise ValueError("All features are zero, so H has no singular values to draw: fit on other features.")
-    return spectrum

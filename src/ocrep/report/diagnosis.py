@@ -65,11 +65,11 @@ class Diagnosis:
     test_error: list[float] | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"Diagnosis(title={self.title!r}, task={self.task!r}, n_train={self.n_train}, n_columns={self.n_columns}, "
-            f"rank={self.rank}, condition_number={self.condition_number:.3g}, rules={len(self.rules)}, "
-            f"recommended={self.verdict.recommended!r})"
+        shown = ", ".join(
+            f"{name}={getattr(self, name)!r}" for name in ("title", "task", "n_train", "n_columns", "rank")
         )
+        numbers = f"condition_number={self.condition_number:.3g}, rules={len(self.rules)}"
+        return f"Diagnosis({shown}, {numbers}, recommended={self.verdict.recommended!r})"
 
     def to_json(self) -> str:
         """Return all numbers as strict JSON; infinity and NaN become null."""
@@ -108,7 +108,10 @@ def diagnose(
     """
     model = _fitted(estimator, X, y)
     network = Evaluator.of(model, (X, y), test=both_or_none(X_test, y_test))
-    outcomes = [network.apply(rule) for rule in _asked(estimator.gamma, rules)]
+    asked, own = rules_to_compare(rules), estimator.gamma
+    if rule_name(own) not in map(rule_name, asked):
+        asked = [own, *asked]
+    outcomes = [network.apply(rule) for rule in asked]
     curves = _curves(network, np.append(0.0, gamma_grid(network.spectrum, [outcome.gamma for outcome in outcomes])))
     best = int(np.nanargmin(curves["cv_error"])) if np.isfinite(curves["cv_error"]).any() else 0
     noise = network.cv_noise(curves["gammas"], float(curves["gammas"][best]))
@@ -173,12 +176,6 @@ def _fitted(estimator: ClosedForm, X: Any, y: Any) -> ClosedForm:
     if "calibrate" in model.get_params(deep=False):
         model.set_params(calibrate=None)
     return model.fit(X, y)
-
-
-def _asked(own: Any, rules: Iterable[Any] | None) -> list[Any]:
-    """The rules to compare, the estimator's own first if it is not among them."""
-    asked = rules_to_compare(rules)
-    return asked if rule_name(own) in map(rule_name, asked) else [own, *asked]
 
 
 def _facts(network: Evaluator, curves: dict[str, np.ndarray], best: int, lines: list[RuleLine], floor: float) -> Facts:

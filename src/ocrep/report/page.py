@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -45,33 +45,29 @@ def write_report(diagnosis: Diagnosis, path: str | os.PathLike[str]) -> None:
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the page as text."""
-    jinja2, plotly_js = _libraries()
-    here = files("ocrep.report")
-    blocks = {"trim_blocks": True, "lstrip_blocks": True}
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, **blocks)
-    template = environment.from_string(here.joinpath("template.html").read_text(encoding="utf-8"))
-    return template.render(
-        d=diagnosis,
-        columns=[column for column in COLUMNS if column[0] != "test_error" or diagnosis.test_error is not None],
-        cell=lambda line, column: _cell(diagnosis, line, column),
-        readable=readable,
-        captions=_captions(diagnosis),
-        main_rules=_main_rules(diagnosis),
-        view=_view(diagnosis),
-        version=version("ocrep"),
-        style=here.joinpath("report.css").read_text(encoding="utf-8"),
-        script=here.joinpath("report.js").read_text(encoding="utf-8"),
-        plotly_js=plotly_js,
-    )
-
-
-def _libraries() -> tuple[Any, str]:
     try:
         import jinja2
         from plotly.offline import get_plotlyjs
     except ImportError as exc:
         raise ImportError('Reports need jinja2 and plotly: pip install "ocrep[cli]".') from exc
-    return jinja2, get_plotlyjs()
+    names = ("template.html", "report.css", "report.js")
+    template, style, script = (files("ocrep.report").joinpath(name).read_text(encoding="utf-8") for name in names)
+    strict: dict[str, Any] = {"autoescape": True, "undefined": jinja2.StrictUndefined}
+    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, **strict)
+    return environment.from_string(template).render(
+        d=diagnosis,
+        columns=[column for column in COLUMNS if column[0] != "test_error" or diagnosis.test_error is not None],
+        finite=finite,
+        words=partial(_words, diagnosis),
+        readable=readable,
+        captions=_captions(diagnosis),
+        main_rules=_main_rules(diagnosis),
+        view=_view(diagnosis),
+        version=version("ocrep"),
+        style=style,
+        script=script,
+        plotly_js=get_plotlyjs(),
+    )
 
 
 def _view(d: Diagnosis) -> dict[str, Any]:
@@ -91,12 +87,6 @@ def _view(d: Diagnosis) -> dict[str, Any]:
 def _main_rules(d: Diagnosis) -> list[RuleLine]:
     wanted = (*MAIN_RULES, d.chosen_rule, d.verdict.recommended)
     return sorted((line for line in d.rules if line.rule in wanted), key=lambda line: wanted.index(line.rule))
-
-
-def _cell(d: Diagnosis, line: RuleLine, column: str) -> dict[str, Any]:
-    """One cell of the table: the number to sort by, and its text."""
-    value = asdict(line)[column]
-    return {"value": finite(value), "text": _words(d, column, value)}
 
 
 def _words(d: Diagnosis, name: str, value: float) -> str:
@@ -124,13 +114,9 @@ def _captions(d: Diagnosis) -> dict[str, str]:
         f"The precision floor is {readable(d.floor)}; values up to {readable(d.tolerance)} are rounding noise. "
         "Singular values above √γ are kept, those below are damped."
     )
+    steepest = 1.0 / sigma[d.rank - 1] if d.rank else 0.0
     gain = (
         "The gain D(σ) = σ/(σ² + γ), which replaces 1/σ, with the singular values of H as points on it. "
-        f"Its maximum, 1/(2√γ), is at σ = √γ; without regularization it would reach {readable(_inverse(d))}."
+        f"Its maximum, 1/(2√γ), is at σ = √γ; without regularization it would reach {readable(steepest)}."
     )
     return {"errors": errors, "condition": f"{condition}.", "spectrum": spectrum, "gain": gain}
-
-
-def _inverse(d: Diagnosis) -> float:
-    """1/σ_p, or 0 when H is zero."""
-    return 1.0 / d.singular_values[d.rank - 1] if d.rank else 0.0
