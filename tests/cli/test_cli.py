@@ -13,9 +13,8 @@ from support.program import ocrep, ocrep_many
 from support.tiny_study import TINY
 
 from ocrep import __version__, load_model, rules, study
-from ocrep.cli import _stop, exit_codes
-from ocrep.cli.printing import print_pairs
-from ocrep.cli.running import run
+from ocrep.cli import exit_codes, printing
+from ocrep.cli.running import _stop, run
 from ocrep.datasets import info, load
 
 BUNDLED = [record for record in info() if record.bundled]
@@ -306,7 +305,7 @@ def test_no_word_is_lost_on_a_narrow_terminal(width, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     words = [f"word{number}" for number in range(40)]
-    print_pairs([("a name of more than thirty letters", " ".join(words))])
+    printing.pairs([("a name of more than thirty letters", " ".join(words))])
     lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()  # without the marks of bold letters
     assert all(len(line) <= width for line in lines)
     assert [word for line in lines for word in line.split() if word.startswith("word")] == words

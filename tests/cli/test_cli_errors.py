@@ -14,10 +14,11 @@ import pytest
 from support.program import ocrep, ocrep_many
 
 from ocrep import save_model
-from ocrep.cli import _open_streams
 from ocrep.cli.exit_codes import DATA, INTERNAL, MODEL, OUTPUT, USAGE
-from ocrep.cli.running import run
-from ocrep.tables import Settings, read_problem, train
+from ocrep.cli.running import _open_streams, run
+from ocrep.tables.pipeline import Settings
+from ocrep.tables.problem import read_problem
+from ocrep.tables.training import train
 
 GOOD = "size,colour,fresh,weight\n" + "".join(
     f"{i % 7},{'red' if i % 3 else 'blue'},{i % 2 == 0},{2.5 * (i % 7) + i % 3}\n" for i in range(40)
@@ -234,7 +235,7 @@ def test_an_error_of_our_own_is_told_from_others(folder, monkeypatch, capsys):
     def broken(*args, **kwargs):
         raise ZeroDivisionError("why")
 
-    monkeypatch.setattr("ocrep.tables.read_problem", broken)
+    monkeypatch.setattr("ocrep.tables.problem.read_problem", broken)
     assert run(fit("good.csv")) == INTERNAL
     assert "internal error, ZeroDivisionError: why" in capsys.readouterr().err
 
@@ -259,7 +260,7 @@ def test_other_ends(error, code, words, folder, monkeypatch, capsys):
     def end(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr("ocrep.tables.read_problem", end)
+    monkeypatch.setattr("ocrep.tables.problem.read_problem", end)
     assert run(fit("good.csv")) == code
     assert words in capsys.readouterr().err
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 _MANY = """
 import contextlib, gc, io, json, os, sys, tempfile
 import ocrep.cli.app, ocrep.cli.running, ocrep.onnx, ocrep.serialization.model_files, ocrep.report, ocrep.study
-import ocrep.tables
+import ocrep.tables.comparison, ocrep.tables.prediction
 import pyarrow.csv, rich.table, typer
 from ocrep.cli import main
 with contextlib.redirect_stderr(io.StringIO()):

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from ocrep import __version__
-from ocrep.cli.commands import analysis, models
+from ocrep.cli.commands.analysis import compare, datasets, diagnose, study_full, study_quick, study_report
+from ocrep.cli.commands.models import export, fit, inspect, predict
 from ocrep.cli.exit_codes import EPILOG
 
 app = typer.Typer(no_args_is_help=True, epilog=EPILOG, pretty_exceptions_enable=False)
@@ -29,19 +30,11 @@ def start(
     """Neural networks trained in closed form, with the regularization chosen by mathematics instead of search."""
 
 
-app.command("fit")(models.fit)
-app.command("predict")(models.predict)
-app.command("inspect")(models.inspect)
-app.command("export")(models.export)
-app.command("diagnose")(analysis.diagnose)
-app.command("compare")(analysis.compare)
-app.command("datasets")(analysis.datasets)
-
-study = typer.Typer(
-    no_args_is_help=True,
-    help="Recompute the tables and figures of the paper, and compare them with the published ones.",
-)
-study.command("quick")(analysis.study_quick)
-study.command("full")(analysis.study_full)
-study.command("report")(analysis.study_report)
+for command in (fit, predict, inspect, export, diagnose, compare, datasets):
+    app.command()(command)
+study_help = "Recompute the tables and figures of the paper, and compare them with the published ones."
+study = typer.Typer(no_args_is_help=True, help=study_help)
+study.command("quick")(study_quick)
+study.command("full")(study_full)
+study.command("report")(study_report)
 app.add_typer(study, name="study")

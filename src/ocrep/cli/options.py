@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import math
 from difflib import get_close_matches
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
-
-
-class TaskName(StrEnum):
-    """The values of --task."""
-
-    auto = "auto"
-    regression = "regression"
-    classification = "classification"
+from typer import Argument, BadParameter, Option
 
 
 def _complete_gamma(incomplete: str) -> list[str]:
@@ -32,7 +23,7 @@ def gamma_of(text: str) -> str | float:
     except ValueError:
         return _rule_name(text)
     if not (math.isfinite(number) and number >= 0):
-        raise typer.BadParameter(f"{text} must be a finite number ≥ 0, or the name of a rule.", param_hint="--gamma")
+        raise BadParameter(f"{text} must be a finite number ≥ 0, or the name of a rule.", param_hint="--gamma")
     return number
 
 
@@ -43,7 +34,7 @@ def _rule_name(text: str) -> str:
         return text
     near = get_close_matches(text.lower(), rules.names(), n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "examples are ocrep, kfold, gcv and none."
-    raise typer.BadParameter(f"{text!r} is neither a number nor the name of a rule: {hint}", param_hint="--gamma")
+    raise BadParameter(f"{text!r} is neither a number nor the name of a rule: {hint}", param_hint="--gamma")
 
 
 def n_hidden_of(text: str) -> int | str:
@@ -51,7 +42,7 @@ def n_hidden_of(text: str) -> int | str:
     if text == "auto":
         return text
     if not text.isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"{text!r} must be a whole number ≥ 1, or auto.", param_hint="--n-hidden")
+        raise BadParameter(f"{text!r} must be a whole number ≥ 1, or auto.", param_hint="--n-hidden")
     return int(text)
 
 
@@ -59,38 +50,27 @@ def check_share(test: float, *, zero: bool = False) -> None:
     """Check --test: a share between 0 and 1, or 0 if `zero` allows it."""
     if not (0 < test < 1 or (zero and test == 0)):
         also = ", or 0 for no test" if zero else ""
-        raise typer.BadParameter(f"{test:g} must be above 0 and below 1{also}.", param_hint="--test")
+        raise BadParameter(f"{test:g} must be above 0 and below 1{also}.", param_hint="--test")
 
 
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="CSV, TSV (also .gz), Parquet or Feather/Arrow file, one row per line.")
+    Path, Argument(metavar="DATA", help="CSV, TSV (also .gz), Parquet or Feather/Arrow file, one row per line.")
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file made by `ocrep fit`.")]
-Target = Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to learn.")]
-NHidden = Annotated[
-    str, typer.Option("--n-hidden", metavar="NUMBER|auto", help="Hidden units; auto chooses at most 300.")
-]
-Gamma = Annotated[
-    str,
-    typer.Option(
-        "--gamma",
-        metavar="RULE|NUMBER",
-        autocompletion=_complete_gamma,
-        help="How γ is chosen: ocrep, ocrep_cv, kfold, gcv, none, … or a number ≥ 0.",
-    ),
-]
+Model = Annotated[Path, Argument(metavar="MODEL", help="A file made by `ocrep fit`.")]
+Target = Annotated[str, Option("--target", "-t", metavar="COLUMN", help="The column to learn.")]
+NHidden = Annotated[str, Option("--n-hidden", metavar="NUMBER|auto", help="Hidden units; auto chooses at most 300.")]
+_HOW_GAMMA = "How γ is chosen: ocrep, ocrep_cv, kfold, gcv, none, … or a number ≥ 0."
+Gamma = Annotated[str, Option("--gamma", metavar="RULE|NUMBER", autocompletion=_complete_gamma, help=_HOW_GAMMA)]
 Task = Annotated[
-    TaskName,
-    typer.Option("--task", help="auto guesses from the target, and prints the guess."),
+    Literal["auto", "regression", "classification"],
+    Option("--task", help="auto guesses from the target, and prints the guess."),
 ]
-Test = Annotated[
-    float, typer.Option("--test", metavar="SHARE", help="Share of the rows held out to measure the error.")
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of the split and of the hidden layer.")]
+Test = Annotated[float, Option("--test", metavar="SHARE", help="Share of the rows held out to measure the error.")]
+Seed = Annotated[int, Option("--seed", min=0, max=2**32 - 1, help="Seed of the split and of the hidden layer.")]
 DropMissingTarget = Annotated[
-    bool, typer.Option("--drop-missing-target", help="Leave out rows without a target; otherwise they are an error.")
+    bool, Option("--drop-missing-target", help="Leave out rows without a target; otherwise they are an error.")
 ]
 Ignore = Annotated[
-    list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="A column that is not an input; may be repeated.")
+    list[str] | None, Option("--ignore", metavar="COLUMN", help="A column that is not an input; may be repeated.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]

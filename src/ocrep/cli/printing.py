@@ -7,53 +7,60 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ocrep.tables.problem import Problem
     from ocrep.tables.training import StageProgress
 
 PIPED_WIDTH = 120
 TWO_COLUMNS = 70
 
 
-def print_json(result: dict[str, Any]) -> None:
+def json_object(values: dict[str, Any]) -> None:
     """Print one object as strict JSON; NaN and infinity become null."""
-    print(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False))
+    finite = json.loads(json.dumps(values), parse_constant=lambda name: None)
+    print(json.dumps(finite, ensure_ascii=False, allow_nan=False))
 
 
-def print_lines(*lines: str) -> None:
+def lines(*sentences: str) -> None:
     """Print sentences, wrapped to the width of the terminal."""
     console = _console()
-    for line in lines:
-        console.print(line, markup=False, soft_wrap=not sys.stdout.isatty())
+    for sentence in sentences:
+        console.print(sentence, soft_wrap=not sys.stdout.isatty())
 
 
-def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+def result(as_json: bool, values: dict[str, Any], *sentences: str) -> None:
+    """Print one JSON object, or sentences that say the same."""
+    if as_json:
+        json_object(values)
+    else:
+        lines(*sentences)
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> None:
     """Print names and values in two columns, or as lines on a narrow terminal."""
     if _console().width < TWO_COLUMNS:
-        print_lines(*(f"{name}: {value}" for name, value in pairs))
+        lines(*(f"{name}: {value}" for name, value in rows))
         return
     from rich.table import Table
 
-    table = Table(show_header=False, box=None, padding=(0, 3, 0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in pairs:
-        table.add_row(_plain(name), _plain(value))
-    _print_rows(table)
+    grid = Table(show_header=False, box=None, padding=(0, 3, 0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    _print_rows(grid, rows)
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
     """Print a table with a header; the columns in `left` are aligned left, the others right."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for number, name in enumerate(header):
-        table.add_column(name, justify="left" if number in left else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(_plain, row))
-    _print_rows(table)
+        grid.add_column(name, justify="left" if number in left else "right", no_wrap=True)
+    _print_rows(grid, rows)
 
 
 @contextmanager
@@ -71,31 +78,58 @@ def progress_bar() -> Iterator[StageProgress]:
         yield lambda stage, done, total: bars.update(bar, description=stage, completed=done, total=total)
 
 
-def _print_rows(table: Any) -> None:
-    """Print without the spaces that rich adds at the end of lines."""
+def _print_rows(grid: Any, rows: Sequence[Sequence[str]]) -> None:
+    """Print a table without the spaces that rich adds at the end of lines."""
+    for row in rows:
+        grid.add_row(*row)
     console = _console()
     with console.capture() as text:
-        console.print(table)
+        console.print(grid)
     print("\n".join(line.rstrip() for line in text.get().splitlines()))
 
 
 def _console() -> Any:
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
-def _plain(text: str) -> Any:
-    from rich.text import Text
+def counted(number: int, thing: str) -> str:
+    """Return a number and a noun, in the plural unless the number is 1."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
-    return Text(text)
+
+def about_problem(data: Path, problem: Problem) -> list[str]:
+    """Return sentences about the rows, the task, and the columns and rows left out."""
+    kinds = list(problem.kinds.values())
+    parts = [counted(kinds.count(kind), kind) for kind in ("number", "text", "boolean") if kind in kinds]
+    sentences = [f"{data.name}: {counted(len(problem.y), 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
+    because = f", because it {problem.task_reason} (--task changes it)" if problem.task_reason else ""
+    sentences += [f"The target {problem.target!r} makes it a {problem.task}{because}."]
+    left_out, near_numbers = (
+        ", ".join(f"{name} ({why})" for name, why in columns.items())
+        for columns in (problem.left_out, problem.near_numbers)
+    )
+    if left_out:
+        sentences += [f"Not used as inputs: {left_out}."]
+    if near_numbers:
+        sentences += [
+            f"Text that mostly looks like numbers: {near_numbers}. Write 1234.5, and leave missing cells empty."
+        ]
+    if problem.n_dropped:
+        sentences += [f"Left out: {counted(problem.n_dropped, 'row')} without a target."]
+    return sentences
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def score_pairs(scores: dict[str, float], n_test: int | None) -> list[tuple[str, str]]:
+    """Return the held-out error and that of the baseline, which knows only the training targets."""
+    where = "error on held-out rows" if n_test is None else f"error on {counted(n_test, 'held-out row')}"
+    if not scores:
+        return [(where, "not measured")] if n_test is None else []
+    if "rmse" in scores:
+        r2 = scores["r2"]  # not a number where all held-out targets are equal
+        measured = f"RMSE {scores['rmse']:.4g}" + (f", R² {r2:.3f}" if math.isfinite(r2) else "")
+        return [(where, measured), ("always the mean", f"RMSE {scores['baseline_rmse']:.4g}")]
+    wrong, baseline = (f"{100 * scores[name]:.1f} % misclassified" for name in ("error", "baseline_error"))
+    return [(where, wrong), ("always the top class", baseline)]

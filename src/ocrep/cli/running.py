@@ -4,13 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
+import signal
 import sys
 import traceback
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
 from ocrep.cli import exit_codes
+
+
+def main() -> None:
+    """Run the program with this process's arguments, and exit with its code."""
+    if find_spec("typer") is None or find_spec("rich") is None:
+        sys.exit('ocrep: the command line needs more libraries: pip install "ocrep[cli]"')
+    signal.signal(signal.SIGTERM, _stop)
+    _open_streams()
+    sys.exit(run(sys.argv[1:]))
+
+
+def _stop(number: int, frame: Any) -> None:
+    # An exception, so that half-written files are removed.
+    raise SystemExit(128 + number)
+
+
+def _open_streams() -> None:
+    """Write UTF-8 to files and pipes; on a terminal, replace characters that its encoding lacks."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it stays open until the process ends
+    if sys.stdout is None:
+        sys.exit(_fail("Cannot write to standard output: it is closed.", exit_codes.OUTPUT))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="replace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
 
 
 def run(arguments: list[str]) -> int:
@@ -68,16 +98,10 @@ def _explain(error: Exception) -> int:
     from ocrep._files.writing import OutputError
     from ocrep.onnx import OnnxExportError
     from ocrep.serialization import ModelFileError
-    from ocrep.tables import UsageError
+    from ocrep.tables.problem import UsageError
 
-    known: dict[type[Exception], int] = {
-        UsageError: exit_codes.USAGE,
-        DataError: exit_codes.DATA,
-        ModelFileError: exit_codes.MODEL,
-        OnnxExportError: exit_codes.MODEL,
-        OutputError: exit_codes.OUTPUT,
-    }
-    for kind, code in known.items():
+    known = {UsageError: exit_codes.USAGE, DataError: exit_codes.DATA, OutputError: exit_codes.OUTPUT}
+    for kind, code in {**known, ModelFileError: exit_codes.MODEL, OnnxExportError: exit_codes.MODEL}.items():
         if isinstance(error, kind):
             return _fail(str(error), code)
     return _fail(f"internal error, {type(error).__name__}: {error} (--debug shows where)", exit_codes.INTERNAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,7 @@ import numpy as np
 from ocrep import literature
 from ocrep.analysis.compare import compare_rules
 from ocrep.analysis.significance import corrected_paired_t_test
-from ocrep.tables.problem import Problem
-from ocrep.tables.task import Task
+from ocrep.tables.problem import Problem, Task
 from ocrep.tables.training import StageProgress, as_data_errors, errors, prepare, silent
 
 REFERENCE = "ocrep"
@@ -34,14 +34,11 @@ class Method:
     """One method's test errors, and whether they differ significantly from those of OCReP."""
 
     name: str
-    errors: tuple[float, ...]
-    """One per split."""
+    errors: tuple[float, ...]  # one per split
     mean: float
     deviation: float
-    difference: float
-    """Mean difference from OCReP; positive where the method is worse."""
-    p_value: float
-    """p-value of the corrected paired t-test, adjusted for the number of methods (Holm)."""
+    difference: float  # mean difference from OCReP; positive where the method is worse
+    p_value: float  # of the corrected paired t-test, adjusted for the number of methods (Holm)
 
     @property
     def verdict(self) -> str:
@@ -84,10 +81,9 @@ def compare_methods(
         progress("Comparing", split, n_splits)
         for name, error, reason in _on_one_split(problem, n_hidden, test, seed + split, published):
             found.setdefault(name, []).append(error)
-            if reason:
-                reasons[name] = reason
+            reasons[name] = reason or reasons.get(name, "")
     complete = {name: values for name, values in found.items() if np.isfinite(values).all()}
-    missing = {name: reasons.get(name, "Its error is not finite.") for name in found if name not in complete}
+    missing = {name: reasons[name] or "Its error is not finite." for name in found if name not in complete}
     return Comparison(_judged(complete, test), missing, n_splits, test)
 
 
@@ -100,36 +96,25 @@ def _on_one_split(
         table = compare_rules(X, y, n_hidden=n_hidden, test=(X_test, y_test), task=problem.task, random_state=seed)
     for line in table.to_dict("records"):
         yield line["rule"], float(line["test_error"]), line["reason"] if isinstance(line["reason"], str) else ""
-    for name, kind in _LITERATURE[problem.task].items() if published else ():
-        yield name, *_published_error(kind, seed, problem.task, (X, y), (X_test, y_test))
-
-
-def _published_error(
-    kind: Any, seed: int, task: Task, training: tuple[Any, np.ndarray], test: tuple[Any, np.ndarray]
-) -> tuple[float, str]:
-    try:
-        model = kind(random_state=seed).fit(*training)
-        found = errors(task, test[1], model.predict(test[0]), training[1])
-    except ValueError as reason:
-        return float("nan"), str(reason)
-    return found["rmse" if task == "regression" else "error"], ""
+    for name, kind in (_LITERATURE[problem.task] if published else {}).items():
+        try:
+            predicted = kind(random_state=seed).fit(X, y).predict(X_test)
+        except ValueError as reason:
+            yield name, math.nan, str(reason)
+        else:
+            found = errors(problem.task, y_test, predicted, y)
+            yield name, found["rmse" if problem.task == "regression" else "error"], ""
 
 
 def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:
     others = [name for name in found if name != REFERENCE]
     tests = {name: corrected_paired_t_test(found[name], found[REFERENCE], test_share=test) for name in others}
     adjusted = dict(zip(others, holm([tests[name].p_value for name in others]), strict=True))
-    methods = [
-        Method(
-            name,
-            tuple(values),
-            mean=float(np.mean(values)),
-            deviation=float(np.std(values, ddof=1)),
-            difference=tests[name].difference if name in tests else 0.0,
-            p_value=adjusted.get(name, 1.0),
-        )
-        for name, values in found.items()
-    ]
+    methods = []
+    for name, values in found.items():
+        mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1))
+        difference = tests[name].difference if name in tests else 0.0
+        methods.append(Method(name, tuple(values), mean, deviation, difference, adjusted.get(name, 1.0)))
     return tuple(sorted(methods, key=lambda method: method.mean))
 
 

@@ -14,11 +14,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.tables.problem import InputKind, Problem
-from ocrep.tables.task import Task
+from ocrep.tables.problem import InputKind, Problem, Task
 
-MISSING = "(missing)"
-"""The category that stands for a missing text."""
+MISSING = "(missing)"  # the category that stands for a missing text
 _ATTRIBUTE = "ocrep_table_"
 
 
@@ -33,7 +31,7 @@ class Settings:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Description:
     """The table that a model was trained on; stored in the model file as plain data."""
 
@@ -42,35 +40,30 @@ class Description:
     kinds: dict[str, InputKind]
     ids: list[str]
     n_rows: int
-    scores: dict[str, float]
-    """Errors on held-out rows; empty if no rows were held out."""
+    scores: dict[str, float]  # errors on held-out rows; empty if no rows were held out
 
 
 def network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
     """Return an untrained network for a task."""
-    options: dict[str, Any] = {
-        "gamma": settings.gamma,
-        "fit_intercept": settings.intercept,
-        "random_state": settings.seed,
-    }
+    options: dict[str, Any] = {"fit_intercept": settings.intercept, "random_state": settings.seed}
     if task == "regression":
-        return PinvRegressor(settings.n_hidden, **options)
-    return PinvClassifier(settings.n_hidden, calibrate="loo" if settings.calibrate else None, **options)
+        return PinvRegressor(settings.n_hidden, gamma=settings.gamma, **options)
+    calibrate = "loo" if settings.calibrate else None
+    return PinvClassifier(settings.n_hidden, gamma=settings.gamma, calibrate=calibrate, **options)
 
 
 def preprocessing(kinds: dict[str, InputKind]) -> ColumnTransformer:
     """Return the transformer of the inputs: numbers and booleans are imputed by the median, texts are one-hot coded."""
     texts = [name for name, kind in kinds.items() if kind == "text"]
     numbers = [name for name in kinds if name not in texts]
-    steps: list[Any] = []
-    if numbers:
-        steps.append(("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers))
-    if texts:
-        # A text that was not seen in training gives zeros in all columns.
-        coder = OneHotEncoder(handle_unknown="ignore")
-        filler = SimpleImputer(strategy="constant", fill_value=MISSING)
-        steps.append(("texts", Pipeline([("fill", filler), ("one_hot", coder)]), texts))
-    return ColumnTransformer(steps, verbose_feature_names_out=False)
+    filler = SimpleImputer(strategy="constant", fill_value=MISSING)
+    # A text that was not seen in training gives zeros in all columns.
+    coded = Pipeline([("fill", filler), ("one_hot", OneHotEncoder(handle_unknown="ignore"))])
+    steps = [
+        ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers),
+        ("texts", coded, texts),
+    ]
+    return ColumnTransformer([step for step in steps if step[2]], verbose_feature_names_out=False)
 
 
 def assemble(problem: Problem, settings: Settings) -> Pipeline:
@@ -80,14 +73,7 @@ def assemble(problem: Problem, settings: Settings) -> Pipeline:
 
 def store_description(model: Pipeline, problem: Problem, scores: dict[str, float]) -> None:
     """Add the `Description` of its table to a trained model."""
-    about = Description(
-        target=problem.target,
-        task=problem.task,
-        kinds=problem.kinds,
-        ids=list(problem.ids),
-        n_rows=len(problem.y),
-        scores=scores,
-    )
+    about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), len(problem.y), scores)
     setattr(model, _ATTRIBUTE, asdict(about))
 
 
@@ -103,20 +89,19 @@ def describe(model: Any) -> Description | None:
     if names is None:
         return None
     task: Task = "classification" if is_classifier(model) else "regression"
-    kinds: dict[str, InputKind] = dict.fromkeys(map(str, names), "number")
-    return Description(target="prediction", task=task, kinds=kinds, ids=[], n_rows=0, scores={})
+    return Description("prediction", task, dict.fromkeys(map(str, names), "number"), ids=[], n_rows=0, scores={})
 
 
 def known_texts(model: Any) -> dict[str, np.ndarray]:
     """Return the categories of each text column that were seen in training."""
     if not isinstance(model, Pipeline) or "columns" not in model.named_steps:
         return {}
-    columns = model.named_steps["columns"]
-    chosen = {name: (fitted, names) for name, fitted, names in columns.transformers_}
-    if "texts" not in chosen:
-        return {}
-    fitted, names = chosen["texts"]
-    return dict(zip(names, fitted.named_steps["one_hot"].categories_, strict=True))
+    coded = [step for step in model.named_steps["columns"].transformers_ if step[0] == "texts"]
+    return {
+        name: texts
+        for _, fitted, names in coded
+        for name, texts in zip(names, fitted.named_steps["one_hot"].categories_, strict=True)
+    }
 
 
 def example_rows(model: Any) -> Any:

@@ -12,11 +12,8 @@ from ocrep._files.formats import DataError, check_columns, nearest
 from ocrep._files.frames import TableBlock, column_names, count_rows, read_blocks
 from ocrep._files.writing import table_writer
 from ocrep.tables.pipeline import MISSING, Description, describe, known_texts
+from ocrep.tables.problem import UsageError
 from ocrep.tables.training import StageProgress, silent
-
-
-class UsageError(ValueError):
-    """A request that the model cannot fulfil; the message says why."""
 
 
 def predict_file(
@@ -64,7 +61,7 @@ def _check_request(model: Any, about: Description, *, proba: bool, std: bool) ->
 
 
 def _kept(source: str | os.PathLike[str], about: Description, ids: Sequence[str] | None) -> list[str]:
-    """Return the columns to copy, after checking that the file has them and the model's inputs."""
+    """The columns to copy, after checking that the file has them and the model's inputs."""
     names = column_names(source)
     lacking = [name for name in about.kinds if name not in names]
     if lacking:
@@ -72,9 +69,7 @@ def _kept(source: str | os.PathLike[str], about: Description, ids: Sequence[str]
         near = nearest(lacking[0], names)
         raise DataError(f"{source} has no column {lacking[0]!r}{more}, which the model needs: {near}")
     check_columns(source, ids or (), names)
-    if ids is not None:
-        return list(dict.fromkeys(ids))
-    return [name for name in about.ids if name in names]
+    return [name for name in about.ids if name in names] if ids is None else list(dict.fromkeys(ids))
 
 
 def _check_texts(block: TableBlock, known: dict[str, set[str]]) -> None:
@@ -91,7 +86,6 @@ def _check_texts(block: TableBlock, known: dict[str, set[str]]) -> None:
 
 
 def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool) -> Any:
-    frame = block.kept
     added: dict[str, np.ndarray] = {}
     if std:
         added["prediction"], added["std"] = model.predict(block.inputs, return_std=True)
@@ -100,7 +94,6 @@ def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool) -> Any:
     if proba:
         names = [f"probability_{label}" for label in model.classes_]
         added |= dict(zip(names, model.predict_proba(block.inputs).T, strict=True))
-    taken = [name for name in added if name in frame.columns]
-    if taken:
-        raise DataError(f"The id column {taken[0]!r} has the name of an output column: rename it.")
-    return frame.assign(**added)
+    for taken in (name for name in added if name in block.kept.columns):
+        raise DataError(f"The id column {taken!r} has the name of an output column: rename it.")
+    return block.kept.assign(**added)

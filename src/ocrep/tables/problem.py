@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -11,16 +12,24 @@ import numpy as np
 
 from ocrep._files.formats import DataError, check_columns
 from ocrep._files.frames import Table, column_names, read_table
-from ocrep.tables.near_numbers import near_numbers
-from ocrep.tables.task import Task, guess_task, target_values
+from ocrep.analysis.compare import MANY_LABELS
 
 FEWEST_ROWS = 10
+# A column with more different texts is an id or free text, for which one-hot coding is useless.
 MOST_CATEGORIES = 200
-"""A column with more different texts is an id or free text, for which one-hot coding is useless."""
+# A column with at most this many different texts is never taken for an id, even if each row has its own text.
 FEW_CATEGORIES = 20
-"""A column with at most this many different texts is never taken for an id, even if each row has its own text."""
+MOST_CLASSES = 1000
+EXACT = 2**53  # above this, some integers are not a float64
+_SAMPLE = 1000
+_NUMERAL = re.compile(r"\s*[+-]?[\d.,' ]*\d[\d.,' ]*(e[+-]?\d+)?\s*%?\s*", re.IGNORECASE)
 
+Task = Literal["regression", "classification"]
 InputKind = Literal["number", "boolean", "text"]
+
+
+class UsageError(ValueError):
+    """A request that the model or the problem cannot fulfil; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +40,12 @@ class Problem:
     y: np.ndarray
     target: str
     task: Task
-    task_reason: str
-    """Why the task was guessed; empty if it was given."""
-    kinds: dict[str, InputKind]
-    """The inputs, in the file's order."""
-    left_out: dict[str, str]
-    """Columns that are not inputs, and why."""
+    task_reason: str  # why the task was guessed; empty if it was given
+    kinds: dict[str, InputKind]  # the inputs, in the file's order
+    left_out: dict[str, str]  # columns that are not inputs, and why
     ids: tuple[str, ...]
-    n_dropped: int
-    """Number of rows left out because their target is missing."""
-    near_numbers: dict[str, str]
-    """Text columns that probably should be numbers, each with its first text that cannot be parsed."""
+    n_dropped: int  # rows left out because their target is missing
+    near_numbers: dict[str, str]  # text columns that probably should be numbers, with the first text that is not one
 
 
 def read_problem(
@@ -64,22 +68,24 @@ def read_problem(
     wanted = [name for name in names if name not in left_out and not _nameless(name)]
     left_out |= {name or "(no name)": "has no name" for name in names if _nameless(name)}
     table, n_dropped = _with_target(read_table(path, wanted), target, drop_missing_target, path)
-    values = table.frame[target].to_numpy()
-    kind = table.kinds[target]
-    chosen, reason = guess_task(values, kind) if task == "auto" else (task, "")
-    y = target_values(values, kind, chosen, target)
-    kinds, unused = _inputs(table, target, path)
+    values, kind = table.frame[target].to_numpy(), table.kinds[target]
+    chosen, task_reason = guess_task(values, kind) if task == "auto" else (task, "")
+    y = _target_values(values, kind, chosen, target)
+    reasons = {name: _why_left_out(table, name) for name in table.kinds if name != target}
+    kinds = {name: cast(InputKind, table.kinds[name]) for name, reason in reasons.items() if not reason}
+    if not kinds:
+        raise DataError(f"{path} has no column to learn from other than the target {target!r}.")
     return Problem(
         X=table.frame[list(kinds)],
         y=y,
         target=target,
         task=chosen,
-        task_reason=reason,
+        task_reason=task_reason,
         kinds=kinds,
-        left_out=left_out | unused,
+        left_out=left_out | {name: reason for name, reason in reasons.items() if reason},
         ids=tuple(ids),
         n_dropped=n_dropped,
-        near_numbers=near_numbers(table),
+        near_numbers=_near_numbers(table),
     )
 
 
@@ -105,22 +111,70 @@ def _with_target(table: Table, target: str, drop: bool, path: Any) -> tuple[Tabl
         )
     frame = table.frame[~missing] if n_missing else table.frame
     if len(frame) < FEWEST_ROWS:
-        rows = "row" if len(frame) == 1 else "rows"
-        usable = f"only {len(frame)} {rows}{' with a target' if n_missing else ''}"
-        raise DataError(f"{path} has {usable}: at least {FEWEST_ROWS} are needed.")
+        usable = f"{len(frame)} {'row' if len(frame) == 1 else 'rows'}{' with a target' if n_missing else ''}"
+        raise DataError(f"{path} has only {usable}: at least {FEWEST_ROWS} are needed.")
     return Table(frame, table.kinds), n_missing
 
 
-def _inputs(table: Table, target: str, path: Any) -> tuple[dict[str, InputKind], dict[str, str]]:
-    reasons = {name: _why_left_out(table, name) for name in table.kinds if name != target}
-    kinds = {name: cast(InputKind, table.kinds[name]) for name, reason in reasons.items() if reason is None}
-    if not kinds:
-        raise DataError(f"{path} has no column to learn from other than the target {target!r}.")
-    return kinds, {name: reason for name, reason in reasons.items() if reason is not None}
+def guess_task(values: np.ndarray, kind: str) -> tuple[Task, str]:
+    """Return the task for a target without missing values, and the reason.
+
+    Texts, categories and booleans are labels. Numbers are labels if all are integers, at most 20 are different, and
+    there are five rows for each on average; otherwise they are quantities.
+    """
+    if kind != "number":
+        return "classification", f"holds {'True and False' if kind == 'boolean' else 'text'}"
+    if not _all_integers(values):
+        return "regression", "holds numbers that are not whole"
+    n_different = len(np.unique(values))
+    if n_different <= MANY_LABELS and len(values) >= 5 * n_different:
+        return "classification", f"holds {n_different} different whole numbers"
+    return "regression", f"holds {n_different} different numbers in {len(values):,} rows"
 
 
-def _why_left_out(table: Table, name: str) -> str | None:
-    """Return why a column cannot be an input; None if it can."""
+def _target_values(values: np.ndarray, kind: str, task: Task, name: str) -> np.ndarray:
+    """The target as the estimators take it: float64 for regression; texts, booleans or integers as labels."""
+    if task == "regression":
+        if kind == "text":
+            raise DataError(
+                f"Column {name!r} holds text such as {values[0]!r}, but a regression needs numbers: "
+                "use --task classification, or another target."
+            )
+        if (values == values[0]).all():
+            raise DataError(f"Column {name!r} holds only one value, {values[0]:g}: there is nothing to learn.")
+        return values.astype(np.float64)
+    labels = _labels(values, kind, name)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise DataError(f"Column {name!r} holds only one class, {classes[0]}: a classifier needs at least two.")
+    if len(classes) > MOST_CLASSES or (len(classes) > MANY_LABELS and len(classes) > len(labels) / 2):
+        hint = "write numbers as 1234.5" if kind == "text" else "use --task regression"
+        raise DataError(
+            f"Column {name!r} has {len(classes):,} different values in {len(labels):,} rows, such as {labels[0]!s}, "
+            f"too many for classes: is it an id, or a quantity ({hint})?"
+        )
+    return labels
+
+
+def _labels(values: np.ndarray, kind: str, name: str) -> np.ndarray:
+    if kind != "number":
+        return values.astype(str if kind == "text" else bool)
+    if not _all_integers(values):
+        odd = values[values != np.floor(values)][0]
+        raise DataError(f"Column {name!r} holds {odd:g}, but labels are whole numbers: use --task regression.")
+    if np.abs(values).max() >= EXACT:
+        raise DataError(
+            f"Column {name!r} holds labels of 16 digits and more, which float64 cannot tell apart: write them as text."
+        )
+    return values.astype(np.int64)
+
+
+def _all_integers(values: np.ndarray) -> bool:
+    return bool((values == np.floor(values)).all())
+
+
+def _why_left_out(table: Table, name: str) -> str:
+    """Return why a column cannot be an input; an empty text if it can."""
     kind = table.kinds[name]
     by_kind = {"date": "holds dates or times", "empty": "is empty", "other": "holds neither numbers nor text"}
     if kind in by_kind:
@@ -128,11 +182,34 @@ def _why_left_out(table: Table, name: str) -> str | None:
     column = table.frame[name]
     if column.isna().all():
         return "is empty"
-    if kind != "text":
-        return "is constant" if column.min() == column.max() and not column.hasnans else None
-    n_different = column.nunique()
+    n_different = column.nunique() if kind == "text" else 1 if column.min() == column.max() else 2
     if n_different == 1 and not column.hasnans:
         return "is constant"
     if n_different > MOST_CATEGORIES or (n_different > FEW_CATEGORIES and n_different > len(column) / 2):
         return f"has {n_different:,} different texts"
-    return None
+    return ""
+
+
+def _near_numbers(table: Table) -> dict[str, str]:
+    """Text columns that mostly look like numbers: those with 1,234 or 0,5, or with a dash for a missing value."""
+    texts = (name for name, kind in table.kinds.items() if kind == "text")
+    found = {name: _first_unparsed(table.frame[name]) for name in texts}
+    return {name: where for name, where in found.items() if where}
+
+
+def _first_unparsed(column: Any) -> str:
+    different = column.dropna().unique()
+    sample = different[:_SAMPLE]
+    if 2 * sum(_NUMERAL.fullmatch(text) is not None for text in sample) <= len(sample):
+        return ""
+    odd = next((text for text in different if not _is_number(text)), None)
+    # The index counts the file's rows, also after rows without a target were dropped.
+    return "" if odd is None else f"{odd!r} in row {column.index[(column == odd).to_numpy().argmax()] + 1:,}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -14,11 +14,10 @@ from sklearn.pipeline import Pipeline
 
 from ocrep._files.formats import DataError
 from ocrep.tables.pipeline import Settings, assemble, preprocessing, store_description
-from ocrep.tables.problem import Problem
-from ocrep.tables.task import Task
+from ocrep.tables.problem import Problem, Task
 
+# Called with the name of a stage, the amount done, and the total amount (None if unknown).
 StageProgress = Callable[[str, int, int | None], None]
-"""Called with the name of a stage, the amount done, and the total amount (None if unknown)."""
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
@@ -30,14 +29,11 @@ class Trained:
     """A trained pipeline with its held-out errors and its training time."""
 
     model: Pipeline
-    scores: dict[str, float]
-    """Errors on held-out rows of a model trained on the other rows; empty if no rows were held out."""
+    scores: dict[str, float]  # errors on held-out rows of a model trained on the others; empty if none were held out
     n_train: int
     n_test: int
-    on_all_rows: bool
-    """Whether `model` was trained on all rows, and not only on the training part."""
-    seconds: float
-    """Time of the last training."""
+    on_all_rows: bool  # whether `model` was trained on all rows, and not only on the training part
+    seconds: float  # time of the last training
 
 
 def train(
@@ -48,22 +44,27 @@ def train(
     With `test=0` no rows are held out: the model is trained once, and `scores` is empty.
     """
     scores: dict[str, float] = {}
-    model, seconds, n_test = None, 0.0, 0
+    n_test, on_all_rows = 0, refit or test <= 0
     if test > 0:
         training, held_out = split_rows(problem.y, problem.task, test, settings.seed)
         progress("Training on the training part", 0, None)
-        model, seconds = _fit(assemble(problem, settings), problem.X.iloc[training], problem.y[training])
+        model, seconds = _fit(problem, settings, training)
         progress("Testing", 0, None)
         predicted = model.predict(problem.X.iloc[held_out])
         scores = errors(problem.task, problem.y[held_out], predicted, problem.y[training])
         n_test = len(held_out)
-    on_all_rows = model is None or refit
-    if model is None or refit:
+    if on_all_rows:
         progress("Training on all rows", 0, None)
-        del model
-        model, seconds = _fit(assemble(problem, settings), problem.X, problem.y)
+        model, seconds = _fit(problem, settings, slice(None))
     store_description(model, problem, scores)
     return Trained(model, scores, len(problem.y) - n_test, n_test, on_all_rows, seconds)
+
+
+def _fit(problem: Problem, settings: Settings, rows: np.ndarray | slice) -> tuple[Pipeline, float]:
+    model, start = assemble(problem, settings), perf_counter()
+    with as_data_errors():
+        model.fit(problem.X.iloc[rows], problem.y[rows])
+    return model, perf_counter() - start
 
 
 def split_rows(y: np.ndarray, task: Task, test: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -96,8 +97,7 @@ def prepare(problem: Problem, *, test: float, seed: int) -> tuple[Any, np.ndarra
     training, held_out = split_rows(problem.y, problem.task, test, seed)
     if problem.task == "classification":
         held_out = held_out[np.isin(problem.y[held_out], problem.y[training])]
-    columns = preprocessing(problem.kinds)
-    columns.set_params(sparse_threshold=0.0)
+    columns = preprocessing(problem.kinds).set_params(sparse_threshold=0.0)
     X, X_test = columns.fit_transform(problem.X.iloc[training]), columns.transform(problem.X.iloc[held_out])
     return X, problem.y[training], X_test, problem.y[held_out]
 
@@ -109,13 +109,6 @@ def as_data_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise DataError(str(error)) from error
-
-
-def _fit(model: Pipeline, X: Any, y: np.ndarray) -> tuple[Pipeline, float]:
-    start = perf_counter()
-    with as_data_errors():
-        model.fit(X, y)
-    return model, perf_counter() - start
 
 
 def errors(task: Task, y: np.ndarray, predicted: np.ndarray, y_train: np.ndarray) -> dict[str, float]:
@@ -130,7 +123,5 @@ def errors(task: Task, y: np.ndarray, predicted: np.ndarray, y_train: np.ndarray
         r2 = 1.0 - float(np.sum((y - predicted) ** 2)) / total if total > 0 else float("nan")
         return {"rmse": rmse, "r2": r2, "baseline_rmse": spread}
     classes, counts = np.unique(y_train, return_counts=True)
-    return {
-        "error": float(np.mean(predicted != y)),
-        "baseline_error": float(np.mean(classes[counts.argmax()] != y)),
-    }
+    wrong, baseline = (float(np.mean(guess != y)) for guess in (predicted, classes[counts.argmax()]))
+    return {"error": wrong, "baseline_error": baseline}

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, BadParameter, Option
 
-from ocrep.cli import options
+from ocrep.cli import options, printing
 from ocrep.cli.options import AsJson, Data, DropMissingTarget, Gamma, Ignore, NHidden, Seed, Target, Task, Test
-from ocrep.cli.printing import print_json, print_lines, print_pairs, print_table, progress_bar
-from ocrep.cli.wording import about_problem
 
 if TYPE_CHECKING:
-    from ocrep.tables import Comparison, Problem
+    from ocrep.tables.comparison import Comparison
+    from ocrep.tables.problem import Problem
 
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Worker processes.")]
+Jobs = Annotated[int, Option("--jobs", min=1, help="Worker processes.")]
 StudyFolder = Annotated[
-    Path,
-    typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the results; an interrupted study resumes there."),
+    Path, Option("--out", "-o", metavar="FOLDER", help="Folder of the results; an interrupted study resumes there.")
 ]
 
 
 def diagnose(
     data: Data,
     target: Target,
-    report: Annotated[Path | None, typer.Option("--report", "-r", metavar="HTML", help="The page to write.")] = None,
+    report: Annotated[Path | None, Option("--report", "-r", metavar="HTML", help="The page to write.")] = None,
     n_hidden: NHidden = "300",
     gamma: Gamma = "ocrep",
-    task: Task = options.TaskName.auto,
+    task: Task = "auto",
     test: Test = 0.3,
     seed: Seed = 0,
     drop_missing_target: DropMissingTarget = False,
@@ -43,14 +40,14 @@ def diagnose(
     options.check_share(test)
     from ocrep import report as reports
     from ocrep._files.writing import check_output, writing
-    from ocrep.tables import Settings, as_data_errors, network, prepare, read_problem
+    from ocrep.tables.pipeline import Settings, network
+    from ocrep.tables.problem import read_problem
+    from ocrep.tables.training import as_data_errors, prepare
 
     if report is not None:
         check_output(report, source=data)
-    with progress_bar() as progress:
-        problem = read_problem(
-            data, target, task=task.value, ignore=ignore or (), drop_missing_target=drop_missing_target
-        )
+    with printing.progress_bar() as progress:
+        problem = read_problem(data, target, task=task, ignore=ignore or (), drop_missing_target=drop_missing_target)
         progress("Diagnosing", 0, None)
         parts = prepare(problem, test=test, seed=seed)
         estimator = network(problem.task, Settings(seed=seed, **chosen))
@@ -62,21 +59,22 @@ def diagnose(
     if as_json:
         print(found.to_json())
         return
-    print_lines(*about_problem(data, problem), "")
-    print_pairs([(finding.question, finding.answer) for finding in found.verdict.findings])
-    print_lines("", f"{report} holds the report." if report else "--report FILE.html writes the full report as a page.")
+    printing.lines(*printing.about_problem(data, problem), "")
+    printing.pairs([(finding.question, finding.answer) for finding in found.verdict.findings])
+    page = f"{report} holds the report." if report else "--report FILE.html writes the full report as a page."
+    printing.lines("", page)
 
 
 def compare(
     data: Data,
     target: Target,
-    splits: Annotated[int, typer.Option("--splits", min=2, help="Random splits.")] = 10,
-    n_hidden: Annotated[int, typer.Option("--n-hidden", min=1, help="Hidden units for the rules.")] = 300,
-    task: Task = options.TaskName.auto,
+    splits: Annotated[int, Option("--splits", min=2, help="Random splits.")] = 10,
+    n_hidden: Annotated[int, Option("--n-hidden", min=1, help="Hidden units for the rules.")] = 300,
+    task: Task = "auto",
     test: Test = 0.3,
     seed: Seed = 0,
     published: Annotated[
-        bool, typer.Option("--literature/--no-literature", help="Add ELM, RELM, … with their own defaults.")
+        bool, Option("--literature/--no-literature", help="Add ELM, RELM, … with their own defaults.")
     ] = True,
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignore = None,
@@ -84,59 +82,42 @@ def compare(
 ) -> None:
     """Compare all rules for γ and methods of the literature, and mark significant differences from OCReP."""
     options.check_share(test)
-    from ocrep.tables import compare_methods, read_problem
+    from ocrep.tables.comparison import compare_methods
+    from ocrep.tables.problem import read_problem
 
-    with progress_bar() as progress:
-        problem = read_problem(
-            data, target, task=task.value, ignore=ignore or (), drop_missing_target=drop_missing_target
-        )
+    with printing.progress_bar() as progress:
+        problem = read_problem(data, target, task=task, ignore=ignore or (), drop_missing_target=drop_missing_target)
         found = compare_methods(
             problem, n_hidden=n_hidden, n_splits=splits, test=test, seed=seed, published=published, progress=progress
         )
     if as_json:
         methods = [{**asdict(method), "verdict": method.verdict or None} for method in found.methods]
-        print_json({"task": problem.task, **asdict(found), "methods": methods})
+        printing.json_object({"task": problem.task, **asdict(found), "methods": methods})
     else:
-        print_lines(*about_problem(data, problem))
+        printing.lines(*printing.about_problem(data, problem))
         _print_comparison(problem, found)
 
 
 def _print_comparison(problem: Problem, found: Comparison) -> None:
-    percent = 100 if problem.task == "classification" else 1
-    rows = [
-        (
-            method.name,
-            f"{percent * method.mean:.4g}",
-            f"{percent * method.deviation:.2g}",
-            f"{percent * method.difference:+.2g}",
-            f"{method.p_value:.2g}",
-            {"worse": "▲ worse", "better": "▼ better", "": ""}[method.verdict],
-        )
-        for method in found.methods
-    ]
-    error = "RMSE" if problem.task == "regression" else "% wrong"
-    print_table(("method", error, "spread", "vs ocrep", "p", ""), rows, left=(0, 5))
-    print_lines(
+    percent, error = (100, "% wrong") if problem.task == "classification" else (1, "RMSE")
+    rows = []
+    for method in found.methods:
+        mark = {"worse": "▲ worse", "better": "▼ better", "": ""}[method.verdict]
+        spread, difference = f"{percent * method.deviation:.2g}", f"{percent * method.difference:+.2g}"
+        rows.append([method.name, f"{percent * method.mean:.4g}", spread, difference, f"{method.p_value:.2g}", mark])
+    printing.table(("method", error, "spread", "vs ocrep", "p", ""), rows, left=(0, 5))
+    printing.lines(
         f"Mean and standard deviation over {found.n_splits} splits; ▲ ▼ mark significant differences from ocrep: "
         "corrected paired t-test, p adjusted for all methods (Holm), below 0.05."
     )
     if found.not_applicable:
-        print_lines(f"Not applicable here: {', '.join(found.not_applicable)} (--json gives the reasons).")
-
-
-class FileFormat(StrEnum):
-    """The values of --format."""
-
-    csv = "csv"
-    parquet = "parquet"
+        printing.lines(f"Not applicable here: {', '.join(found.not_applicable)} (--json gives the reasons).")
 
 
 def datasets(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Default: all that are bundled.")
-    ] = None,
-    export: Annotated[Path | None, typer.Option("--export", metavar="FOLDER", help="Write them as files.")] = None,
-    form: Annotated[FileFormat, typer.Option("--format", help="Format of the files.")] = FileFormat.csv,
+    names: Annotated[list[str] | None, Argument(metavar="[NAME]...", help="Default: all that are bundled.")] = None,
+    export: Annotated[Path | None, Option("--export", metavar="FOLDER", help="Write them as files.")] = None,
+    form: Annotated[Literal["csv", "parquet"], Option("--format", help="Format of the files.")] = "csv",
     as_json: AsJson = False,
 ) -> None:
     """List the paper's data sets, or write them as files with a column `target`."""
@@ -146,37 +127,41 @@ def datasets(
     try:
         chosen = [find(name) for name in names] if names else list(info())
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise BadParameter(str(error)) from None
     if export is not None:
-        from ocrep.tables import export_data_set
-
-        wanted = [record.name for record in chosen if names or record.bundled]
-        with progress_bar():
-            files = [export_data_set(name, export, form.value) for name in wanted]
-        if as_json:
-            print_json({"files": [str(file) for file in files]})
-        else:
-            print_lines(*map(str, files))
+        with printing.progress_bar():
+            files = [str(_export(one.name, export, form)) for one in chosen if names or one.bundled]
+        printing.result(as_json, {"files": files}, *files)
     elif as_json:
-        print_json({"data_sets": [asdict(record) for record in chosen]})
+        printing.json_object({"data_sets": [asdict(record) for record in chosen]})
     else:
         _print_data_sets(chosen)
 
 
+def _export(name: str, folder: Path, suffix: str) -> Path:
+    """Write a data set to a file with a column `target`, labels by name, and return its path."""
+    from ocrep._files.formats import DataError
+    from ocrep._files.writing import table_writer, writing
+    from ocrep.datasets import load
+
+    try:
+        data = load(name, as_frame=True)
+    except OSError as error:  # the data set that is not bundled
+        raise DataError(f"{name} cannot be loaded: {error}") from error
+    named = {"target": data.target_names[data.target]} if data.task == "classification" else {}
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with table_writer(folder / f"{name}.{suffix}") as write:
+        write(data.frame.assign(**named))
+    return folder / f"{name}.{suffix}"
+
+
 def _print_data_sets(records: Iterable[Any]) -> None:
-    rows = [
-        (
-            record.name,
-            record.task,
-            f"{record.n_rows:,}",
-            str(record.n_features),
-            str(record.n_classes or ""),
-            "yes" if record.bundled else "no",
-            record.licence,
-        )
-        for record in records
-    ]
-    print_table(("name", "task", "rows", "inputs", "classes", "bundled", "licence"), rows, left=(0, 1, 5, 6))
+    rows = []
+    for one in records:
+        sizes = f"{one.n_rows:,}", str(one.n_features), str(one.n_classes or "")
+        rows.append((one.name, one.task, *sizes, "yes" if one.bundled else "no", one.licence))
+    printing.table(("name", "task", "rows", "inputs", "classes", "bundled", "licence"), rows, left=(0, 1, 5, 6))
 
 
 def study_quick(out: StudyFolder, jobs: Jobs = 2, as_json: AsJson = False) -> None:
@@ -189,8 +174,20 @@ def study_full(out: StudyFolder, jobs: Jobs = 2, as_json: AsJson = False) -> Non
     _study("full", out, jobs, as_json)
 
 
+def _study(protocol: str, out: Path, jobs: int, as_json: bool) -> None:
+    from ocrep import study
+    from ocrep._files.writing import OutputError, writing
+
+    try:
+        with writing(out):
+            study.run(protocol, out, n_jobs=jobs)
+    except (ValueError, RuntimeError) as error:  # the folder holds another study, or another run uses it
+        raise OutputError(str(error)) from error
+    study_report(out, as_json)
+
+
 def study_report(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with the results of a study.")],
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="A folder with the results of a study.")],
     as_json: AsJson = False,
 ) -> None:
     """Write the report and the figures of a folder again."""
@@ -204,24 +201,4 @@ def study_report(
         raise DataError(str(error)) from error
     with writing(folder):
         page = study.report(folder)
-    _print_report_path(page, as_json)
-
-
-def _study(protocol: str, out: Path, jobs: int, as_json: bool) -> None:
-    from ocrep import study
-    from ocrep._files.writing import OutputError, writing
-
-    with writing(out):
-        try:
-            study.run(protocol, out, n_jobs=jobs)
-        except (ValueError, RuntimeError) as error:  # the folder holds another study, or another run uses it
-            raise OutputError(str(error)) from error
-        page = study.report(out)
-    _print_report_path(page, as_json)
-
-
-def _print_report_path(page: Path, as_json: bool) -> None:
-    if as_json:
-        print_json({"report": str(page)})
-    else:
-        print_lines(f"{page} holds the report.")
+    printing.result(as_json, {"report": str(page)}, f"{page} holds the report.")

@@ -5,39 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 
-from ocrep.cli import options
+from ocrep.cli import options, printing
 from ocrep.cli.options import AsJson, Data, DropMissingTarget, Gamma, Ignore, Model, NHidden, Seed, Target, Task, Test
-from ocrep.cli.printing import print_json, print_lines, print_pairs, progress_bar
-from ocrep.cli.wording import about_problem, counted, score_pairs
 
 if TYPE_CHECKING:
-    from ocrep.tables import Problem, Trained
+    from ocrep.tables.problem import Problem
+    from ocrep.tables.training import Trained
 
 IdsOfFit = Annotated[
-    list[str] | None,
-    typer.Option("--id", metavar="COLUMN", help="Not an input, but copied to predictions; may be repeated."),
+    list[str] | None, Option("--id", metavar="COLUMN", help="Not an input, but copied to predictions; may be repeated.")
 ]
 Refit = Annotated[
-    bool, typer.Option("--refit/--no-refit", help="Train the saved model on all rows, or on the training part only.")
+    bool, Option("--refit/--no-refit", help="Train the saved model on all rows, or on the training part only.")
 ]
 
 
 def fit(
     data: Data,
     target: Target,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="The model file to write (.skops).")],
+    out: Annotated[Path, Option("--out", "-o", metavar="MODEL", help="The model file to write (.skops).")],
     n_hidden: NHidden = "300",
     gamma: Gamma = "ocrep",
-    task: Task = options.TaskName.auto,
+    task: Task = "auto",
     test: Test = 0.3,
     seed: Seed = 0,
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignore = None,
     ids: IdsOfFit = None,
-    intercept: Annotated[bool, typer.Option("--intercept", help="Add an intercept to the output.")] = False,
-    calibrate: Annotated[bool, typer.Option("--calibrate", help="Learn probabilities too (classification).")] = False,
+    intercept: Annotated[bool, Option("--intercept", help="Add an intercept to the output.")] = False,
+    calibrate: Annotated[bool, Option("--calibrate", help="Learn probabilities too (classification).")] = False,
     refit: Refit = True,
     as_json: AsJson = False,
 ) -> None:
@@ -46,12 +44,14 @@ def fit(
     options.check_share(test, zero=True)
     from ocrep._files.writing import check_output, writing
     from ocrep.serialization import save_model
-    from ocrep.tables import Settings, UsageError, read_problem, train
+    from ocrep.tables.pipeline import Settings
+    from ocrep.tables.problem import UsageError, read_problem
+    from ocrep.tables.training import train
 
     check_output(out, source=data)
-    with progress_bar() as progress:
+    with printing.progress_bar() as progress:
         problem = read_problem(
-            data, target, task=task.value, ignore=ignore or (), ids=ids or (), drop_missing_target=drop_missing_target
+            data, target, task=task, ignore=ignore or (), ids=ids or (), drop_missing_target=drop_missing_target
         )
         if calibrate and problem.task != "classification":
             raise UsageError("--calibrate is for classification, but this is a regression.")
@@ -60,7 +60,7 @@ def fit(
         with writing(out):
             save_model(trained.model, out)
     if as_json:
-        print_json(_fit_result(problem, trained, gamma, out))
+        printing.json_object(_fit_result(problem, trained, gamma, out))
     else:
         _print_fit(data, problem, trained, gamma, out)
 
@@ -93,58 +93,53 @@ def _fitted_numbers(network: Any) -> dict[str, Any]:
 
 def _print_fit(data: Path, problem: Problem, trained: Trained, gamma: str, out: Path) -> None:
     network = trained.model[-1]
-    print_lines(*about_problem(data, problem), "")
-    print_pairs(
-        [
-            *score_pairs(trained.scores, trained.n_test),
-            ("γ", f"{network.gamma_:.3g} ({gamma})" if network.gamma_ else "0 (not regularized)"),
-            (
-                "condition number",
-                f"{network.condition_number_:.3g} before, {network.regularized_condition_number_:.3g} with γ",
-            ),
-            ("rank", f"{network.rank_} of {counted(network.n_hidden_, 'hidden unit')}"),
-            ("time to train", f"{trained.seconds:.2f} s"),
-        ]
-    )
+    before, after = network.condition_number_, network.regularized_condition_number_
+    printing.lines(*printing.about_problem(data, problem), "")
+    pairs = [
+        *printing.score_pairs(trained.scores, trained.n_test),
+        ("γ", f"{network.gamma_:.3g} ({gamma})" if network.gamma_ else "0 (not regularized)"),
+        ("condition number", f"{before:.3g} before, {after:.3g} with γ"),
+        ("rank", f"{network.rank_} of {printing.counted(network.n_hidden_, 'hidden unit')}"),
+        ("time to train", f"{trained.seconds:.2f} s"),
+    ]
+    printing.pairs(pairs)
     rows = f"all {len(problem.y):,}" if trained.on_all_rows else f"{trained.n_train:,}"
-    print_lines("", f"{out} holds the model, trained on {rows} rows.")
+    printing.lines("", f"{out} holds the model, trained on {rows} rows.")
 
 
 def predict(
     model: Model,
     data: Data,
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="CSV, TSV (.gz), Parquet or Feather; - prints CSV.")
+        str, Option("--out", "-o", metavar="FILE", help="CSV, TSV (.gz), Parquet or Feather; - prints CSV.")
     ] = "-",
     ids: Annotated[
         list[str] | None,
-        typer.Option("--id", metavar="COLUMN", help="A column to copy; may be repeated. Default: the ids of `fit`."),
+        Option("--id", metavar="COLUMN", help="A column to copy; may be repeated. Default: the ids of `fit`."),
     ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
-    std: Annotated[bool, typer.Option("--std", help="Add the standard deviation of each prediction.")] = False,
+    proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False,
+    std: Annotated[bool, Option("--std", help="Add the standard deviation of each prediction.")] = False,
     allow_unseen: Annotated[
-        bool, typer.Option("--allow-unseen", help="Accept texts that were not seen in training.")
+        bool, Option("--allow-unseen", help="Accept texts that were not seen in training.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the rows of a file of any size, in constant memory."""
     if as_json and out == "-":
-        raise typer.BadParameter(
-            "standard output is taken by the predictions: write them to a file with --out.", param_hint="--json"
-        )
+        taken = "standard output is taken by the predictions: write them to a file with --out."
+        raise BadParameter(taken, param_hint="--json")
     from ocrep._files.writing import check_output
-    from ocrep.tables import predict_file
+    from ocrep.tables.prediction import predict_file
 
     check_output(out, source=data, table=True)
     fitted = _load(model)
-    with progress_bar() as progress:
+    with printing.progress_bar() as progress:
         n_rows = predict_file(
             fitted, data, out, ids=ids, proba=proba, std=std, allow_unseen=allow_unseen, progress=progress
         )
-    if as_json:
-        print_json({"predictions": out, "rows": n_rows})
-    elif out != "-":
-        print_lines(f"{out} holds the predictions of {counted(n_rows, 'row')}.")
+    if out != "-":
+        rows = printing.counted(n_rows, "row")
+        printing.result(as_json, {"predictions": out, "rows": n_rows}, f"{out} holds the predictions of {rows}.")
 
 
 def inspect(model: Model, as_json: AsJson = False) -> None:
@@ -154,35 +149,39 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     from sklearn.pipeline import Pipeline
 
     from ocrep.serialization import model_info
-    from ocrep.tables import describe
+    from ocrep.tables.pipeline import describe
 
     fitted = _load(model)
     info, about = model_info(model), describe(fitted)
     network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
     numbers = {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)}
     if as_json:
-        print_json({"file": asdict(info), "table": None if about is None else asdict(about), "network": numbers})
+        printing.json_object(
+            {"file": asdict(info), "table": None if about is None else asdict(about), "network": numbers}
+        )
         return
-    pairs = [("file", f"{info.type_name}, written {info.created}")]
-    pairs += [("versions", f"ocrep {info.ocrep_version}, scikit-learn {info.sklearn_version}")]
-    pairs += [("network", type(network).__name__)]
+    pairs = [
+        ("file", f"{info.type_name}, written {info.created}"),
+        ("versions", f"ocrep {info.ocrep_version}, scikit-learn {info.sklearn_version}"),
+        ("network", type(network).__name__),
+    ]
     if about is not None:
         by_kind = [f"{name} ({kind})" for name, kind in about.kinds.items()]
         pairs += [("predicts", f"{about.target} ({about.task})"), ("inputs", ", ".join(by_kind))]
         pairs += [("ids", ", ".join(about.ids))] if about.ids else []
-        pairs += score_pairs(about.scores, None)
+        pairs += printing.score_pairs(about.scores, None)
     pairs += [
         (name.replace("_", " "), f"{value:.3g}" if isinstance(value, float) else str(value))
         for name, value in numbers.items()
         if value is not None
     ]
-    print_pairs(pairs)
+    printing.pairs(pairs)
 
 
 def export(
     model: Model,
-    out: Annotated[Path, typer.Argument(metavar="ONNX", help="The ONNX file to write.")],
-    double: Annotated[bool, typer.Option("--double", help="Compute in float64 instead of float32.")] = False,
+    out: Annotated[Path, Argument(metavar="ONNX", help="The ONNX file to write.")],
+    double: Annotated[bool, Option("--double", help="Compute in float64 instead of float32.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a model as an ONNX graph, which runs without Python."""
@@ -191,15 +190,13 @@ def export(
     check_output(out, source=model)
     fitted = _load(model)
     from ocrep.onnx import save_onnx
-    from ocrep.tables import example_rows
+    from ocrep.tables.pipeline import example_rows
 
     dtype = "float64" if double else "float32"
     with writing(out):
         save_onnx(fitted, out, dtype=dtype, example=example_rows(fitted))
-    if as_json:
-        print_json({"onnx": str(out), "dtype": dtype, "bytes": out.stat().st_size})
-    else:
-        print_lines(f"{out} holds the model as an ONNX graph in {dtype}.")
+    result = {"onnx": str(out), "dtype": dtype, "bytes": out.stat().st_size}
+    printing.result(as_json, result, f"{out} holds the model as an ONNX graph in {dtype}.")
 
 
 def _load(path: Path) -> Any:
