@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 from importlib.resources import files
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-from sklearn.utils import Bunch
-
-from ocrep.datasets import delta_ailerons
 from ocrep.datasets.registry import DataSet, find
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 # The codes of Abalone's sex, the only input that is not a number, in the order of UCI's list.
 SEX = {"M": 0.0, "F": 1.0, "I": 2.0}
@@ -47,6 +46,8 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Bunc
     paper. Delta Ailerons is not bundled: it is read from `delta_ailerons.csv` or `delta.ailerons.arff` in the
     folder in the environment variable `OCREP_DATA`; where that is not set, pooch downloads it once.
     """
+    from sklearn.utils import Bunch
+
     record = find(name)
     bunch = Bunch(task=record.task, name=record.name, frame=None, DESCR=record.describe(), **_columns(record))
     if as_frame:
@@ -56,6 +57,10 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Bunc
 
 def _columns(record: DataSet) -> dict[str, Any]:
     """Data, target and their names, by the names of the Bunch."""
+    import numpy as np
+
+    from ocrep.datasets import delta_ailerons
+
     if not record.bundled:
         values = delta_ailerons.fetch()
         names = list(delta_ailerons.FEATURE_NAMES)
