@@ -21,7 +21,7 @@ import ocrep
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules
 from ocrep._linalg.folds import FoldPlan
 from ocrep._rows.dask import is_dask
-from ocrep._rows.dask.partitions import ARITY, FAR_APART, Partitions
+from ocrep._rows.dask.partitions import ARITY, Partitions
 
 N = 1200
 KNOWN = (500, 0, 37, 1, 662)  # any height, zero included
@@ -212,18 +212,17 @@ def test_a_fitted_model_goes_on_in_memory(rows):
 
 
 @pytest.mark.parametrize("gamma", ["kfold", "ocrep_cv"])
-def test_known_heights_give_the_folds_of_memory(rows, gamma):
-    X, y = arrays(rows, INPUTS, "y")
+def test_folds_are_those_of_memory(rows, collections, gamma):
+    X, y = collections(rows, INPUTS, "y")
     here, model = network(gamma=gamma).fit(rows[INPUTS].to_numpy(), rows["y"]), network(gamma=gamma).fit(X, y)
     np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-6)
     assert model.folds_.n_read == N
 
 
-def test_unknown_heights_give_folds_by_partition_and_row_that_equal_refitting(rows):
+def test_folds_of_partitions_of_unknown_height_equal_refitting(rows):
     X, y, w = frames(rows, INPUTS, "y", "weight")
     model = network(gamma=rules.KFold(n_folds=4, seed=2), fit_intercept=True).fit(X, y, w)
-    plan = FoldPlan(4, 2)
-    fold = np.concatenate([plan.of_rows(FAR_APART * i, height) for i, height in enumerate(KNOWN)])
+    fold = FoldPlan(4, 2).of(rows[INPUTS].to_numpy())
     H = model.layer_.transform(rows[INPUTS])
     gammas = model.spectrum_.largest**2 * np.array([1e-6, 1e-3, 1.0])
     expected = np.zeros((4, 3))
@@ -233,7 +232,6 @@ def test_unknown_heights_give_folds_by_partition_and_row_that_equal_refitting(ro
             refit = TikhonovRegressor(g).fit(H[train], rows["y"][train], rows["weight"][train])
             expected[v, k] = np.sum(rows["weight"][test] * (rows["y"][test] - refit.predict(H[test])) ** 2)
     np.testing.assert_allclose(model.folds_.squared_errors(gammas), expected, rtol=1e-10)
-    assert not np.array_equal(fold, plan.of_rows(0, N))
 
 
 def test_the_size_is_chosen_as_in_memory(rows):
