@@ -59,7 +59,7 @@ def test_a_callable_is_applied():
     np.testing.assert_allclose(layer.transform(X), np.cos(scaled(X) @ layer.weights_ + layer.biases_))
 
 
-def test_a_callable_that_changes_the_shape_is_refused():
+def test_a_callable_that_changes_the_shape_raises():
     layer = RandomLayer(6, activation=lambda Z: Z.sum(axis=1), random_state=0).fit(X)
     with pytest.raises(ValueError, match="each entry by itself"):
         layer.transform(X)
@@ -179,7 +179,7 @@ def test_a_constant_column_of_single_precision_is_seen():
     np.testing.assert_array_equal(RandomLayer(2, direct_link=True).fit_transform(Z)[:, 1], 0.0)
 
 
-def test_a_callable_that_returns_no_array_is_refused():
+def test_a_callable_that_returns_no_array_raises():
     with pytest.raises(ValueError, match="it gave list"):
         RandomLayer(6, activation=lambda Z: Z.tolist()).fit(X).transform(X)
 
@@ -216,6 +216,6 @@ def test_bad_parameters_say_what_to_use(options, message):
         RandomLayer(**options).fit(X)
 
 
-def test_all_weights_zero_is_refused():
+def test_all_weights_zero_raises():
     with pytest.raises(ValueError, match="at least one row"):
         RandomLayer(3).fit(X, sample_weight=np.zeros(30))

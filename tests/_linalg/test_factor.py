@@ -247,6 +247,6 @@ def test_repr_is_short():
         (lambda H, T: Factor.fold([]), "no row blocks"),
     ],
 )
-def test_bad_rows_are_refused_with_a_reason(call, message):
+def test_bad_rows_raise_with_a_reason(call, message):
     with pytest.raises(ValueError, match=message):
         call(*random_problem(10, 3))

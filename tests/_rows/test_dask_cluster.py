@@ -146,7 +146,7 @@ def test_a_worker_that_is_killed_and_a_partition_that_fails_once(client, rows, t
     for path in tmp_path.iterdir():
         path.unlink()  # Dask may look at a partition for its types
     model = network().fit(table[INPUTS], table["y"])
-    assert len(list(tmp_path.iterdir())) == 3  # two passes, and the one that was repeated
+    assert len(list(tmp_path.iterdir())) == 3  # two readings, and the repeated one
     check_same(model, network().fit(rows[INPUTS], rows["y"]), rows)
 
 

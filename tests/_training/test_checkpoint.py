@@ -220,17 +220,17 @@ def interrupted(frame, tmp_path):
         {"input_scaling": (-2, 2)},
     ],
 )
-def test_another_model_is_refused(interrupted, options):
+def test_another_model_raises(interrupted, options):
     with pytest.raises(ValueError, match=r"fit\.ckpt is the checkpoint of a fit with other parameters"):
         interrupted(PinvRegressor(30, random_state=0).set_params(**options))
 
 
-def test_other_columns_are_refused(interrupted):
+def test_other_columns_raise(interrupted):
     with pytest.raises(ValueError, match="other parameters, columns"):
         interrupted(PinvRegressor(30, random_state=0), columns=NAMES[::-1])
 
 
-def test_other_rows_are_refused(interrupted, frame, tmp_path):
+def test_other_rows_raise(interrupted, frame, tmp_path):
     write(frame.assign(y=frame["y"] + 1.0), tmp_path, "parquet")
     with pytest.raises(ValueError, match="checkpoint of a fit on other rows"):
         interrupted(PinvRegressor(30, random_state=0))
@@ -242,7 +242,7 @@ def test_other_rows_are_refused(interrupted, frame, tmp_path):
 
 
 @pytest.mark.parametrize("roles", [{"target": "z"}, {"target": "y", "sample_weight": "z"}])
-def test_another_target_or_weight_of_the_same_files_is_refused(frame, tmp_path, roles):
+def test_another_target_or_weight_of_the_same_files_raises(frame, tmp_path, roles):
     paths = write(frame.assign(z=frame["y"] ** 2), tmp_path, "parquet", n_files=5)
     options = {"columns": NAMES, "checkpoint": tmp_path / "fit.ckpt", "checkpoint_every": 0}
     model = PinvRegressor(30, random_state=0, input_scaling=(-1.0, 1.0))
@@ -252,7 +252,7 @@ def test_another_target_or_weight_of_the_same_files_is_refused(frame, tmp_path, 
         model.fit(scan(paths, **roles, **options))
 
 
-def test_fewer_rows_in_a_stream_are_refused(frame, tmp_path):
+def test_fewer_rows_in_a_stream_raise(frame, tmp_path):
     checkpoint = tmp_path / "fit.ckpt"
     model = TikhonovRegressor()
     with pytest.raises(CrashError):
@@ -292,7 +292,7 @@ def test_a_file_that_is_not_a_checkpoint_raises_and_is_not_overwritten(interrupt
         interrupted(PinvRegressor(30, random_state=0))
 
 
-def test_a_checkpoint_that_cannot_be_written_is_refused_before_a_row_is_read(frame, tmp_path):
+def test_a_checkpoint_that_cannot_be_written_raises_before_a_row_is_read(frame, tmp_path):
     read = []
     source = scan(as_blocks(frame), checkpoint=tmp_path / "none" / "fit.ckpt", progress=lambda *rows: read.append(rows))
     with pytest.raises(ValueError, match=r"fit\.ckpt' cannot be written \(No such file or directory\): name a file"):

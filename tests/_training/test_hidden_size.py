@@ -35,7 +35,7 @@ def test_a_leading_block_merges_like_any_factor():
 
 
 @pytest.mark.parametrize("m", [0, 10])
-def test_sizes_that_are_not_there_are_refused(m):
+def test_sizes_that_are_not_there_raise(m):
     with pytest.raises(ValueError, match="9 features"):
         Factor.of(*random_problem(40, 9)).leading(m)
 
@@ -148,7 +148,7 @@ def test_the_coarse_search_finds_the_minimum_of_a_valley():
         (lambda X, y: hidden_size_path(X, y, sizes=[3], task="rank"), "Unknown task"),
     ],
 )
-def test_what_a_path_refuses(call, message):
+def test_what_a_path_cannot_do_raises(call, message):
     with pytest.raises(ValueError, match=message):
         call(*smooth_problem(30, 5))
 

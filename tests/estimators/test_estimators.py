@@ -295,7 +295,7 @@ def test_partial_fit_of_a_classifier_raises_for_unknown_labels_and_shapes(option
     assert state(model) == before
 
 
-def test_partial_fit_refuses_another_number_of_targets():
+def test_partial_fit_with_another_number_of_targets_raises():
     X, y = smooth_problem(50, 5)
     model = small().fit(X, y)
     before = state(model)
@@ -340,13 +340,13 @@ def test_what_a_classifier_cannot_learn_raises(options, fit_options, message):
         PinvClassifier(5, **options).fit(X, y, sample_weight=fit_options.get("sample_weight"))
 
 
-def test_missing_targets_are_refused():
+def test_missing_targets_raise():
     X, y = smooth_problem(20, 5)
     with pytest.raises(ValueError, match="y contains NaN"):
         small().fit(X, np.array([None, *y[1:]], dtype=object))
 
 
-def test_a_bad_gamma_is_refused_before_the_work(monkeypatch):
+def test_a_bad_gamma_raises_before_the_work(monkeypatch):
     X, y = smooth_problem(20, 5)
     monkeypatch.setattr("ocrep._linalg.factor.Factor.fold", lambda *args, **options: pytest.fail("the rows were read"))
     with pytest.raises(ValueError, match="gamma"):
