@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -121,7 +121,6 @@ class NetworkBased(Method):
     """
 
     network_: Any
-    _network_class: ClassVar[type[PinvRegressor] | type[PinvClassifier]]
 
     def _train(self, X: Any, y: Any) -> None:
         self.network_ = self._fit_network(X, y, self._seed())
@@ -134,7 +133,8 @@ class NetworkBased(Method):
 
     def _network(self, n_hidden: int, seed: int, **options: Any) -> PinvRegressor | PinvClassifier:
         """A network that is not fitted yet, with this estimator's scaling of the inputs."""
-        return self._network_class(n_hidden, input_scaling=self.input_scaling, random_state=seed, **options)
+        kind = PinvClassifier if is_classifier(self) else PinvRegressor
+        return kind(n_hidden, input_scaling=self.input_scaling, random_state=seed, **options)
 
     @abstractmethod
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
@@ -144,12 +144,6 @@ class NetworkBased(Method):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class NetworkRegressor(MultiOutputMixin, RegressorMixin, NetworkBased):
-    """A regressor with a `PinvRegressor` inside."""
-
-    _network_class = PinvRegressor
 
 
 class NetworkClassifier(ClassifierMixin, NetworkBased):
@@ -164,8 +158,6 @@ class NetworkClassifier(ClassifierMixin, NetworkBased):
     intercept_ : ndarray of shape (1,) or (n_classes,)
         0: the method has no intercept.
     """
-
-    _network_class = PinvClassifier
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the outputs of the network.

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import MultiOutputMixin, RegressorMixin, is_classifier
 
 from ocrep._features.random_layer import check_size
 from ocrep._linalg.arrays import Array
 from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.literature.base import NetworkBased, NetworkClassifier, NetworkRegressor
+from ocrep.literature.base import NetworkBased, NetworkClassifier
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
 
@@ -86,7 +86,7 @@ class _ELM(NetworkBased):
         return network
 
 
-class ELMRegressor(_ELM, NetworkRegressor):
+class ELMRegressor(MultiOutputMixin, RegressorMixin, _ELM):
     """Extreme learning machine for regression, its parameter C by cross-validation.
 
     It minimises ‖β‖² + C·‖Hβ − T‖² over the output weights β of a random hidden layer. C is searched over

@@ -74,7 +74,11 @@ class _RankedUnits(SelectedUnits):
         # Several targets count equally, whatever their units.
         unit = np.where(T.std(axis=0) > 0, T.std(axis=0), 1.0) if T.shape[1] > 1 else np.ones(1)
         T = T / unit
-        n_steps = self._check_steps(H.shape[1])
+        n_steps = H.shape[1] if self.n_steps is None else check_size("n_steps", self.n_steps)
+        if n_steps > H.shape[1]:
+            raise ValueError(
+                f"n_steps={n_steps} asks for more steps than there are candidate units, {H.shape[1]}: use at most that."
+            )
         factor = Factor.of(H, T, intercept=True)
         self.ranking_ = rank_units(factor)
         ranked, H = factor.select(self.ranking_[:n_steps]), H[:, self.ranking_[:n_steps]]
@@ -100,16 +104,6 @@ class _RankedUnits(SelectedUnits):
         ]
         return MixedMap(np.arange(X.shape[1]), tuple(maps))
 
-    def _check_steps(self, n_units: int) -> int:
-        if self.n_steps is None:
-            return n_units
-        n_steps = check_size("n_steps", self.n_steps)
-        if n_steps > n_units:
-            raise ValueError(
-                f"n_steps={n_steps} asks for more steps than there are candidate units, {n_units}: use at most that."
-            )
-        return n_steps
-
     def _leave_one_out(self, spectrum: Spectrum, H: np.ndarray, T: np.ndarray) -> tuple[float, float]:
         """The mean squared leave-one-out error and its γ: the best one for TROP-ELM, 0 for OP-ELM."""
         rows = RowBlocks(lambda: iter([(H, T, None)]))
@@ -126,8 +120,7 @@ def rank_units(factor: Factor) -> np.ndarray:
     It runs on the small triangular factor, which has the same inner products as H and T. Columns are scaled to unit
     length first. Several targets are ranked together by the group lasso (scikit-learn's multi-task lasso).
     """
-    M = factor.n_features
-    R = factor.centred()
+    M, R = factor.n_features, factor.centred()
     lengths = np.linalg.norm(R[:, :M], axis=0)
     usable = np.flatnonzero(lengths > 0)
     A, Z = R[:, usable] / lengths[usable], R[:, M:]
@@ -144,8 +137,7 @@ def rank_units(factor: Factor) -> np.ndarray:
             _, coefficients, _ = lasso_path(A, Z, alphas=most * np.logspace(0, -5, 200))
             order = _order_of_entry(coefficients)
     ranked = usable[np.asarray(order, dtype=np.intp)]
-    not_selected = np.setdiff1d(usable, ranked)
-    return np.concatenate([ranked, not_selected, np.setdiff1d(np.arange(M), usable)])
+    return np.concatenate([ranked, np.setdiff1d(usable, ranked), np.setdiff1d(np.arange(M), usable)])
 
 
 def _order_of_entry(coefficients: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,15 +21,8 @@ N_PENALTIES = 100
 # The path ends at this share of the smallest penalty that removes every unit.
 LEAST_PENALTY = 1e-5
 
-
-class Path(NamedTuple):
-    """A regularization path."""
-
-    penalties: np.ndarray
-    weights: np.ndarray
-    """(n_penalties, n_units, n_targets)."""
-    dof: np.ndarray
-    """Degrees of freedom of each model, of shape (n_penalties,)."""
+# Penalties, weights (n_penalties, n_units, n_targets), and the degrees of freedom of each model.
+Path: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class PrunedELMRegressor(SelectedUnits):
@@ -97,10 +90,8 @@ class PrunedELMRegressor(SelectedUnits):
 
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         path = pick("penalty", self.penalty, PATHS)
-        seed = self._seed()
-        layer = RandomLayer(
-            self.n_hidden, activation=self.activation, input_scaling=self.input_scaling, random_state=seed
-        ).fit(X)
+        drawn = {"activation": self.activation, "input_scaling": self.input_scaling, "random_state": self._seed()}
+        layer = RandomLayer(self.n_hidden, **drawn).fit(X)
         factor = Factor.of(layer.map_(X), T, intercept=True)
         self.penalties_, weights, dof = path(factor)
         means = factor.means()
@@ -128,7 +119,7 @@ def bic(factor: Factor, weights: np.ndarray, intercepts: np.ndarray, dof: np.nda
 def _ridge_path(factor: Factor) -> Path:
     spectrum = factor.spectrum()
     gammas = spectrum.largest**2 * np.logspace(np.log10(LEAST_PENALTY**2), 0, N_PENALTIES)
-    return Path(gammas, spectrum.weights(gammas), spectrum.dof(gammas))
+    return gammas, spectrum.weights(gammas), spectrum.dof(gammas)
 
 
 def _sparse_path(factor: Factor, l1_ratio: float) -> Path:
@@ -140,28 +131,22 @@ def _sparse_path(factor: Factor, l1_ratio: float) -> Path:
     A, Z = np.asfortranarray(R[:, :M]), R[:, M:]
     most = np.linalg.norm(A.T @ Z, axis=1).max() / (l1_ratio * len(A)) if len(A) else 0.0  # removes every unit
     if most == 0.0:
-        return Path(np.ones(1), np.zeros((1, M, Z.shape[1])), np.zeros(1))
+        return np.ones(1), np.zeros((1, M, Z.shape[1])), np.zeros(1)
     penalties = most * np.logspace(0, np.log10(LEAST_PENALTY), N_PENALTIES)
     with warnings.catch_warnings():
         # Nearly equal units are dropped from the path of LARS with a warning each, and coordinate descent may stop
         # short at the smallest penalties.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        if l1_ratio == 1.0 and Z.shape[1] == 1:
-            weights = _exact_lasso(A, Z[:, 0], penalties)
+        if l1_ratio == 1.0 and Z.shape[1] == 1:  # exact: the path is piecewise linear, and LARS gives its knots
+            knots, _, steps = lars_path(A, Z[:, 0], method="lasso", max_iter=10 * M)
+            weights = np.stack([np.interp(penalties, knots[::-1], unit[::-1]) for unit in steps])
         else:
             target = Z[:, 0] if Z.shape[1] == 1 else Z
             _, weights, _ = enet_path(A, target, l1_ratio=l1_ratio, alphas=penalties, max_iter=5000)
     weights = np.moveaxis(weights.reshape(Z.shape[1], M, -1), -1, 0).transpose(0, 2, 1)
     l2 = penalties * (1.0 - l1_ratio) * len(A)
-    dof = np.array([_dof(factor, W, gamma) for W, gamma in zip(weights, l2, strict=True)])
-    return Path(penalties, weights, dof)
-
-
-def _exact_lasso(A: np.ndarray, z: np.ndarray, penalties: np.ndarray) -> np.ndarray:
-    """Weights of the lasso, of shape (M, penalties): the path is piecewise linear, and LARS gives its knots."""
-    knots, _, weights = lars_path(A, z, method="lasso", max_iter=10 * A.shape[1])
-    return np.stack([np.interp(penalties, knots[::-1], unit[::-1]) for unit in weights])
+    return penalties, weights, np.array([_dof(factor, W, gamma) for W, gamma in zip(weights, l2, strict=True)])
 
 
 def _dof(factor: Factor, W: np.ndarray, gamma: float) -> float:

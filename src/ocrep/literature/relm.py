@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import MultiOutputMixin, RegressorMixin, is_classifier
 
 from ocrep._features.random_layer import check_size
 from ocrep._training.hidden_size import at_size
 from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.literature.base import NetworkBased, NetworkClassifier, NetworkRegressor
+from ocrep.literature.base import NetworkBased, NetworkClassifier
 from ocrep.rules import KFold, Unregularized
 
 # The quartiles of normal data are 1.349 standard deviations apart.
@@ -127,7 +127,7 @@ def robust_weights(residuals: np.ndarray) -> np.ndarray:
     return np.clip((C2 - worst) / (C2 - C1), LEAST_WEIGHT, 1.0)
 
 
-class RELMRegressor(_RELM, NetworkRegressor):
+class RELMRegressor(MultiOutputMixin, RegressorMixin, _RELM):
     """Regularized ELM for regression, γ and the number of units by cross-validation.
 
     It minimises ‖β‖² + γ'·‖D(Hβ − T)‖² over the output weights β of a random hidden layer [1]_. Our γ is 1/γ'. D² holds
