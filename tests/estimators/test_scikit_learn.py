@@ -34,6 +34,8 @@ LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": No
         TikhonovRegressor(),
         TikhonovRegressor("ocrep", fit_intercept=False),
         TikhonovClassifier(),
+        *(kind(gamma=gamma) for kind in (PinvRegressor, PinvClassifier) for gamma in ("kfold", "ocrep_cv")),
+        *(kind(gamma) for kind in (TikhonovRegressor, TikhonovClassifier) for gamma in ("kfold", "ocrep_cv")),
     ]
 )
 @pytest.mark.filterwarnings("default")

@@ -1,5 +1,6 @@
 """Exact cross-validation against brute force: every fold, every row, really left out and refitted."""
 
+import dataclasses
 import itertools
 import pickle
 
@@ -7,10 +8,11 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import make_swiss_roll
 from sklearn.linear_model import RidgeCV
 from support.problems import augmented_solution, choose, evidence, numbers_of, random_problem, with_condition
 
-from ocrep import Factor, rules
+from ocrep import Factor, RandomLayer, rules
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs, press
@@ -304,18 +306,28 @@ def test_bad_options_raise_errors(make, message):
         make()
 
 
+@pytest.mark.parametrize("rule", [rules.KFold(), rules.OCRePCV(n_folds=4)])
+def test_too_few_rows_for_folds_are_judged_by_gcv_with_a_warning(rule):
+    H, T = problem("tall")
+    one = np.repeat(H[:1], 5, axis=0), np.repeat(T[:1], 5, axis=0)  # duplicates share a fold
+    folds = FoldFactors.empty(rule.folds).absorb([(*one, None)], intercept=False)
+    spectrum = Factor.of(*one).spectrum()
+    with pytest.warns(UserWarning, match=r"5 sample\(s\) are too few or too alike: gamma='gcv' was used"):
+        choice = rule.choose(spectrum, folds=folds)
+    expected = rules.GCV().choose(spectrum)
+    assert (choice.rule, choice.gamma) == ("gcv", expected.gamma)
+
+
 def test_what_a_rule_lacks_is_named_with_the_argument_to_change():
     H, T = problem("tall")
     spectrum = Factor.of(H, T).spectrum()
     folds = FoldFactors.empty(FoldPlan(3)).absorb([(H, T, None)], intercept=False)
-    single = FoldFactors.empty(FoldPlan(3)).absorb([(H[:1], T[:1], None)], intercept=False)
     cases = [
         (rules.KFold(), {}, "store_folds=True"),
         (rules.OCRePCV(), {}, "store_folds=True"),
         (rules.LOO(), {}, r"call fit with gamma=LOO\("),
         (rules.KFold(scoring="error"), {"folds": folds}, "reads the rows"),
         (rules.KFold(n_folds=5), {"folds": folds}, "n_folds=5.*n_folds=3"),
-        (rules.KFold(), {"folds": single}, "at least two folds"),
         (rules.Discrepancy(), {}, "noise="),
     ]
     for rule, more, message in cases:
@@ -329,9 +341,23 @@ def test_a_named_grid_is_searched_as_it_is():
     assert choice.gamma in rules.GRIDS["ocrep_paper"]
     assert rules.KFold(grid="elm").degree is None
     assert rules.LOO(grid="relm").degree is None
-    floored = choose(rules.KFold(grid=[1e-30]), H, T)
-    assert floored.floored
-    assert floored.gamma == pytest.approx(np.sqrt(EPS) * np.linalg.norm(H, 2) ** 2)
+    for options, floor in (({}, EPS), ({"floor": "precision"}, np.sqrt(EPS)), ({"floor": "rounding"}, EPS)):
+        floored = choose(rules.KFold(grid=[1e-30], **options), H, T)
+        assert floored.floored
+        assert floored.gamma == pytest.approx(floor * np.linalg.norm(H, 2) ** 2)
+
+
+@pytest.mark.parametrize("rule", [rules.KFold(), rules.LOO(), rules.OCRePCV()], ids=lambda rule: rule.name)
+def test_the_floor_does_not_hide_a_smooth_function(rule):
+    X, t = make_swiss_roll(700, random_state=0)
+    layer = RandomLayer(200, random_state=0).fit(X)
+    H, T = layer.transform(X), np.sin(t)[:, None]
+    fitted = {}
+    for floor in ("precision", "rounding"):
+        spectrum = Factor.of(H[:500], T[:500]).spectrum()
+        gamma = choose(dataclasses.replace(rule, floor=floor), H[:500], T[:500]).gamma
+        fitted[floor] = np.sqrt(np.mean((H[500:] @ spectrum.weights(gamma) - T[500:]) ** 2))
+    assert fitted["rounding"] < 0.2 * fitted["precision"]
 
 
 @pytest.mark.parametrize("gamma", [0.0, 1e-28, 1e-20, 1e-12])

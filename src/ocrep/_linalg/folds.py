@@ -165,19 +165,6 @@ class FoldFactors:
             factors.append(Factor.from_arrays(mine) if mine else None)
         return cls(FoldPlan(n_folds, seed), tuple(factors), n_read)
 
-    @classmethod
-    def known(
-        cls,
-        plan: FoldPlan,
-        factors: tuple[Factor | None, ...],
-        n_read: int,
-        training: Iterable[tuple[Factor, Spectrum]],
-    ) -> FoldFactors:
-        """Folds whose training factors and spectra were computed on the way."""
-        folds = cls(plan, factors, n_read)
-        folds.__dict__["training"], folds.__dict__["spectra"] = map(tuple, zip(*training, strict=True))
-        return folds
-
     def merged(self) -> Factor:
         return reduce(Factor.merge, self._filled)
 
@@ -241,3 +228,12 @@ class FoldFactors:
     @property
     def _filled(self) -> tuple[Factor, ...]:
         return tuple(factor for factor in self.factors if factor is not None and factor.counts.n_rows)
+
+
+def known_folds(
+    plan: FoldPlan, factors: tuple[Factor | None, ...], n_read: int, training: Iterable[tuple[Factor, Spectrum]]
+) -> FoldFactors:
+    """Folds whose training factors and spectra were computed on the way."""
+    folds = FoldFactors(plan, factors, n_read)
+    folds.__dict__["training"], folds.__dict__["spectra"] = map(tuple, zip(*training, strict=True))
+    return folds

@@ -15,7 +15,7 @@ from ocrep._linalg.blocks import BLOCK_ENTRIES, Encoded, RowBlocks
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sums
-from ocrep._linalg.folds import FoldFactors, FoldPlan, split_by_fold
+from ocrep._linalg.folds import FoldFactors, FoldPlan, known_folds, split_by_fold
 from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
 from ocrep._linalg.parallel import accumulate, at_once, worker_count
 from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined
@@ -196,7 +196,7 @@ class _Run:
         if whole is None or len(known) < n_filled or sum(f is not None for f in factors) < n_filled:
             return None
         n_read = sum(s.counts.n_seen for s in sums.sums)
-        return Solved(whole[0], FoldFactors.known(self._plan, factors, n_read, known), whole[1])
+        return Solved(whole[0], known_folds(self._plan, factors, n_read, known), whole[1])
 
     def _sums(self, kind: Callable[[tuple[Sums, ...]], AllSums], empty: Sums, *, saved: bool = True) -> AllSums:
         """The sums of each fold, or of all rows as the only one."""
@@ -219,9 +219,11 @@ class _Run:
         if self._checkpoint is not None and saved:
             return self._checkpoint.run(kind, step)
         head = [block for _, block in zip(range(2), blocks, strict=False)]
-        if len(head) > 1 and self._first is None:
+        if len(head) == 1:
+            return step(None, head[0])
+        if head and self._first is None:
             self._first = self._rows.encode(head[0])
-        workers = workers_for(self._first[0]) if len(head) > 1 and self._first else 1
+        workers = workers_for(self._first[0]) if self._first else 1
         found = accumulate(step, chain(head, blocks), workers)
         return reduce(kind.merge, found) if found else _no_rows()
 
@@ -233,7 +235,7 @@ def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, .
         yield block
         return
     for start in range(0, n_rows, height):
-        yield tuple(None if values is None else values[start : start + height] for values in block)
+        yield tuple(None if values is None else values[start : start + height, ...] for values in block)
 
 
 def workers_for(H: Array) -> int:

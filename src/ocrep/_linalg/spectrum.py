@@ -144,16 +144,17 @@ class Spectrum:
             regularized_condition=float(self.condition(gamma)),
         )
 
-    def sizes(self) -> dict[str, float]:
-        """The largest singular value, target and unregularized weight: all 0 when H is zero."""
-        xp = array_namespace(self.sigma)
-        targets = float(xp.max(xp.abs(self.UtT))) if self.rank else 0.0
-        return {
-            "features": self.largest,
-            "targets": targets,
-            "weights": targets / self.smallest if self.rank else 0.0,
-        }
-
     def _per_direction(self, gamma: float | Array) -> Array:
         xp = array_namespace(self.sigma)
         return xp.asarray(gamma, dtype=xp.float64, device=device_of(self.sigma))[..., None]
+
+
+def sizes_of(spectrum: Spectrum) -> dict[str, float]:
+    """The largest singular value, target and unregularized weight: all 0 when H is zero."""
+    xp = array_namespace(spectrum.sigma)
+    targets = float(xp.max(xp.abs(spectrum.UtT))) if spectrum.rank else 0.0
+    return {
+        "features": spectrum.largest,
+        "targets": targets,
+        "weights": targets / spectrum.smallest if spectrum.rank else 0.0,
+    }

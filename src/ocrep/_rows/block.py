@@ -37,11 +37,6 @@ class Block:
             start=self.start + (rows.start or 0),
         )
 
-    @property
-    def place(self) -> str:
-        """The beginning of a sentence about these rows."""
-        return f"{self.part}: " if self.part else ""
-
     def row(self, index: int) -> str:
         """The beginning of a sentence about one row."""
         number = self.start + index + 1

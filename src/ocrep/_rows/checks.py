@@ -18,6 +18,11 @@ from ocrep._rows.block import Block, listed
 _MISSING = ("NAType", "NaTType")
 
 
+def place_of(block: Block) -> str:
+    """The beginning of a sentence about a block."""
+    return f"{block.part}: " if block.part else ""
+
+
 def check_shape(shape: tuple[Any, ...], *, place: str = "") -> None:
     """X has rows and columns."""
     if len(shape) != 2:
@@ -89,8 +94,8 @@ def checked(
     `shape` is that of earlier targets; `inputs=False` says that X was not read, `whole` that these are all rows.
     """
     if inputs:
-        check_shape(block.X.shape, place=block.place)
-    check_lengths(block.X.shape[0], place=block.place, y=block.y, sample_weight=block.weight)
+        check_shape(block.X.shape, place=place_of(block))
+    check_lengths(block.X.shape[0], place=place_of(block), y=block.y, sample_weight=block.weight)
     weight = check_weights(block)
     if whole:
         n_rows = block.X.shape[0]
@@ -125,10 +130,10 @@ def check_weights(block: Block) -> Array | None:
     """Weights as float64, one per row: finite and ≥ 0."""
     if block.weight is None:
         return None
-    weight = _as_float64(block.weight, f"{block.place}the weights must be numbers.")
+    weight = _as_float64(block.weight, f"{place_of(block)}the weights must be numbers.")
     if tuple(weight.shape) != (block.X.shape[0],):
         raise ValueError(
-            f"{block.place}sample_weight has the shape {tuple(weight.shape)}, but X has {block.X.shape[0]} rows: "
+            f"{place_of(block)}sample_weight has the shape {tuple(weight.shape)}, but X has {block.X.shape[0]} rows: "
             "give one weight per row."
         )
     xp = array_namespace(weight)
@@ -152,7 +157,7 @@ def check_labels(block: Block) -> Array:
         y = y[:, 0]
     if y.ndim != 1:
         raise ValueError(
-            f"{block.place}y has the shape {tuple(y.shape)}, but a classifier needs one label per row. "
+            f"{place_of(block)}y has the shape {tuple(y.shape)}, but a classifier needs one label per row. "
             "Unknown label type: multilabel or multioutput."
         )
     if not isinstance(y, np.ndarray):
@@ -173,8 +178,10 @@ def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
     """Targets as finite numbers; `shape` is that of the first block's, without its rows."""
     y = check_targets(block.y)
     if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf":
-        y = _as_float64(y, f"{block.place}the targets must be numbers: regression cannot learn texts or categories.")
-    told = f"{block.place}y has the shape {tuple(y.shape)}, but"
+        y = _as_float64(
+            y, f"{place_of(block)}targets must be numbers: regression cannot learn texts or categories."
+        )
+    told = f"{place_of(block)}y has the shape {tuple(y.shape)}, but"
     if y.ndim not in (1, 2):
         raise ValueError(f"{told} regression needs one number per row, or one column per target.")
     if shape is not None and tuple(y.shape[1:]) != shape:

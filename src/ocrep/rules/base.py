@@ -14,7 +14,7 @@ from ocrep._documentation import inherit_sections
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import Spectrum, sizes_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -192,40 +192,46 @@ def short_repr(value: DataclassInstance) -> str:
 
 def _check_scale(spectrum: Spectrum) -> None:
     """γ goes with σ₁² and the criteria with T²: raise for sizes that float64 cannot square."""
-    for name, size in spectrum.sizes().items():
+    for name, size in sizes_of(spectrum).items():
         if size and not SMALLEST < size < 1.0 / SMALLEST:
             raise NotApplicable(
                 f"The {name} are of size {size:.0e}, whose square float64 cannot hold: rescale the data."
             )
 
 
+FLOORS = {"precision": math.sqrt(EPS), "rounding": EPS}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FlooredRule(Rule):
     """A rule that never goes below `floor`·σ₁².
 
-    "precision" stands for √ε: a direction with σ < √ε·σ₁ lies below the precision of any measured input,
-    so γ is chosen as if σ_p were at least that. 0.0 turns the floor off.
+    "precision" stands for √ε. It damps every direction with σ < ε^¼·σ₁, four digits below the largest, which a rule
+    that looks only at σ₁ and σ_p, or trusts the training error, needs where H is singular: there σ_p is rounding noise.
+    "rounding" stands for ε, below which γ cannot be told from the rounding of HᵀH. 0.0 turns the floor off.
 
     Parameters
     ----------
-    floor : float or "precision", default="precision"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε.
+    floor : float, "precision" or "rounding", default="precision"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
     """
 
-    floor: float | Literal["precision"] = "precision"
+    floor: float | str = "precision"
 
     def __post_init__(self) -> None:
-        if self.floor != "precision" and not (
+        if self.floor not in FLOORS and not (
             isinstance(self.floor, Real) and not isinstance(self.floor, bool) and 0 <= float(self.floor) < math.inf
         ):
-            raise ValueError(f"floor must be 'precision' or a finite number ≥ 0 (relative to σ₁²); got {self.floor!r}.")
+            raise ValueError(
+                f"floor must be 'precision', 'rounding' or a finite number ≥ 0 (relative to σ₁²); got {self.floor!r}."
+            )
 
     def __repr__(self) -> str:
         return short_repr(self)
 
     def least_gamma(self, spectrum: Spectrum) -> float:
         """The floor times σ₁²."""
-        relative = math.sqrt(EPS) if self.floor == "precision" else float(self.floor)
+        relative = FLOORS[self.floor] if isinstance(self.floor, str) else float(self.floor)
         return relative * spectrum.largest**2
 
     def at_least_floor(self, gamma: float, spectrum: Spectrum) -> Choice:

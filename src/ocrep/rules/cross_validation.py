@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,12 +12,27 @@ from ocrep._linalg.arrays import Array, array_namespace, as_float64
 from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.folds import FoldFactors, FoldPlan, split_by_fold
 from ocrep._linalg.leave_one_out import press
+from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, Needs, NotApplicable
+from ocrep.rules.criteria import GCV
 from ocrep.rules.search import array_like, check_grid, minimise, refine_by_parabola, searched_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class GridRule(FlooredRule):
+class HeldOutRule(FlooredRule):
+    """A rule that judges γ by rows held out of the fit, which show themselves when γ is too small.
+
+    Parameters
+    ----------
+    floor : float, "precision" or "rounding", default="rounding"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
+    """
+
+    floor: float | str = "rounding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GridRule(HeldOutRule):
     """A rule whose `grid` replaces the search over all γ.
 
     Parameters
@@ -41,7 +57,7 @@ class GridRule(FlooredRule):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FoldRule(FlooredRule):
+class FoldRule(HeldOutRule):
     """A rule that reads one factor per fold.
 
     Parameters
@@ -68,6 +84,17 @@ class FoldRule(FlooredRule):
     def folds(self) -> FoldPlan:  # type: ignore[override]
         """The division of the rows by `n_folds` and `seed`."""
         return FoldPlan(self.n_folds, self.seed)
+
+    def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: RowBlocks | None = None) -> Choice:
+        """Choose γ by the folds, or by GCV where fewer than two of them hold rows."""
+        if folds is not None and folds.plan == self.folds and not folds.usable:
+            warnings.warn(
+                f"gamma={self!r} needs rows in at least two folds, and {folds.n_read} sample(s) are too few or too "
+                "alike: gamma='gcv' was used instead. Give more rows, or set gamma='gcv'.",
+                stacklevel=2,
+            )
+            return GCV().choose(spectrum)
+        return super().choose(spectrum, folds=folds, rows=rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

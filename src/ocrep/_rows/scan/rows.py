@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from ocrep._rows.block import Block, Triple, recut
-from ocrep._rows.checks import check_columns, check_counts, checked
+from ocrep._rows.checks import check_columns, check_counts, checked, place_of
 from ocrep._rows.rows import LocalRows
 from ocrep._rows.scan.scan import Scan
 from ocrep._rows.survey import Needs, Range, Survey
@@ -122,7 +122,7 @@ class ScanRows(LocalRows):
             unknown = [label for label in survey.labels.tolist() if label not in classes.tolist()]
             if unknown:
                 raise ValueError(
-                    f"{block.place}the label {unknown[0]!r} is not among the classes {classes.tolist()}: "
+                    f"{place_of(block)}the label {unknown[0]!r} is not among the classes {classes.tolist()}: "
                     "name all labels as classes=[…]."
                 )
         return survey
