@@ -179,7 +179,7 @@ def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
     y = check_targets(block.y)
     if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf":
         y = _as_float64(
-            y, f"{place_of(block)}targets must be numbers: regression cannot learn texts or categories."
+            y, f"{place_of(block)}the targets must be numbers: regression cannot learn texts or categories."
         )
     told = f"{place_of(block)}y has the shape {tuple(y.shape)}, but"
     if y.ndim not in (1, 2):
