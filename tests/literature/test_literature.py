@@ -400,7 +400,7 @@ def test_labels_are_an_error_for_methods_of_regression(estimator, labels):
         (RELMRegressor(0), "n_hidden=0"),
         (RELMRegressor(grid=None), "grid=None"),
         (ELMRegressor("auto"), "n_hidden='auto'"),
-        (TROPELMRegressor(10, n_steps=15), "more steps than there are candidate units, 14"),
+        (TROPELMRegressor(10, n_steps=15), "n_steps=15 exceeds the 14 candidate units"),
         (OPELMRegressor(10, n_steps=0), "n_steps=0"),
         (TROPELMRegressor(0), "n_hidden=0"),
         (PrunedELMRegressor(penalty="laso"), "Did you mean 'lasso'"),

@@ -149,9 +149,7 @@ class HiddenSizeDisplay(Display):
         """
         options = model.get_params(deep=False)
         if "n_hidden" not in options:
-            raise ValueError(
-                f"{type(model).__name__} has no hidden units to count: use PinvRegressor or PinvClassifier."
-            )
+            raise ValueError(f"{type(model).__name__} has no hidden units: use PinvRegressor or PinvClassifier.")
         for own in ("store_folds", "calibrate"):
             options.pop(own, None)
         n_hidden, gamma = options.pop("n_hidden"), options.pop("gamma")

@@ -76,9 +76,7 @@ class _RankedUnits(SelectedUnits):
         T = T / unit
         n_steps = H.shape[1] if self.n_steps is None else check_size("n_steps", self.n_steps)
         if n_steps > H.shape[1]:
-            raise ValueError(
-                f"n_steps={n_steps} asks for more steps than there are candidate units, {H.shape[1]}: use at most that."
-            )
+            raise ValueError(f"n_steps={n_steps} exceeds the {H.shape[1]} candidate units: use at most that many.")
         factor = Factor.of(H, T, intercept=True)
         self.ranking_ = rank_units(factor)
         ranked, H = factor.select(self.ranking_[:n_steps]), H[:, self.ranking_[:n_steps]]

@@ -146,9 +146,7 @@ def mean_log(sums: Array, rule: str) -> Array:
     xp = array_namespace(sums)
     columns = [sums[:, q] for q in range(sums.shape[1]) if float(xp.max(sums[:, q])) > 0.0]
     if not columns:
-        raise NotApplicable(
-            f"The rule {rule!r} takes the logarithm of the residual, and the target is zero: use 'ocrep'."
-        )
+        raise NotApplicable(f"The rule {rule!r} takes the log of the residual, and the target is zero: use 'ocrep'.")
     tiny = xp.finfo(xp.float64).smallest_normal
     return sum(xp.log(xp.where(c > tiny, c, tiny * xp.ones_like(c))) for c in columns) / len(columns)
 

@@ -28,9 +28,7 @@ class LCurve(CriterionRule):
         xp = array_namespace(spectrum.sigma)
         z2 = xp.sum(spectrum.UtT**2, axis=1)
         if not float(xp.sum(z2)) > 0.0:
-            raise NotApplicable(
-                "The rule 'lcurve' needs weights that are not zero, and H explains nothing of T: use 'ocrep'."
-            )
+            raise NotApplicable("The rule 'lcurve' needs nonzero weights, and H explains nothing of T: use 'ocrep'.")
         f, r = spectrum.filter(gamma), spectrum.shrinkage(gamma)
         w2 = z2 / spectrum.sigma**2
         # rss = Σ r²z² + rest and ‖W‖² = Σ f²z²/σ², with dr/dt = rf and df/dt = −rf

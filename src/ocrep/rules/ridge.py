@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
 
 from ocrep._choices import pick
-from ocrep._linalg.arrays import Array, array_namespace
+from ocrep._linalg.arrays import to_host
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
 from ocrep.rules.criteria import noise_variance
@@ -27,11 +29,12 @@ class _Problem:
     def __init__(self, spectrum: Spectrum, s2: float, range: tuple[float, float]) -> None:
         self.spectrum, self.s2, self.range = spectrum, s2, range
         self.n, self.p, self.lambda_max = spectrum.n, spectrum.rank, spectrum.largest**2
-        self.alpha2 = (spectrum.UtT[:, 0] / spectrum.sigma) ** 2
+        self.sigma = to_host(spectrum.sigma)
+        self.alpha2 = (to_host(spectrum.UtT)[:, 0] / self.sigma) ** 2
         self.size: float = _total(self.alpha2)  # ‖β̂‖²
 
     @property
-    def ratios(self) -> Array:
+    def ratios(self) -> np.ndarray:
         """s²/α̂_j²."""
         return self.s2 / _positive(self.alpha2)
 
@@ -111,32 +114,27 @@ class RidgeFormula(FlooredRule):
         return self.at_least_floor(gamma, spectrum)
 
 
-def _reduced_by(function: str) -> Callable[[Array], float]:
-    return lambda values: float(getattr(array_namespace(values), function)(values))
+def _as_float(reduction: Callable[..., Any]) -> Callable[[np.ndarray], float]:
+    """Give Python's number, whose division by zero raises an error."""
+    return lambda values: float(reduction(values))
 
 
-_largest, _least, _total, _mean = (_reduced_by(name) for name in ("max", "min", "sum", "mean"))
+_largest, _total, _mean, _median = (_as_float(reduction) for reduction in (np.max, np.sum, np.mean, np.median))
 
 
-def _median(values: Array) -> float:
-    # The array API standard lacks a median.
-    ordered, n = array_namespace(values).sort(values), values.shape[0]
-    return 0.5 * (float(ordered[(n - 1) // 2]) + float(ordered[n // 2]))
+def _geometric_mean(values: np.ndarray) -> float:
+    return math.exp(_mean(np.log(values))) if values.min() > 0.0 else 0.0
 
 
-def _geometric_mean(values: Array) -> float:
-    return math.exp(_mean(array_namespace(values).log(values))) if _least(values) > 0.0 else 0.0
-
-
-def _positive(values: Array) -> Array:
+def _positive(values: np.ndarray) -> np.ndarray:
     """The values, if all can be divided by."""
-    if not _least(values) > 0.0:
+    if not values.min() > 0.0:
         raise ZeroDivisionError
     return values
 
 
 def _iterated(c: _Problem) -> float:
-    spread = _total(c.spectrum.sigma**-2.0) * _total(c.spectrum.sigma**2) / c.p**2
+    spread = _total(c.sigma**-2.0) * _total(c.sigma**2) / c.p**2
     highest = c.range[1]
     gamma = min(c.p * c.s2 / c.size, highest)
     for _ in range(1000):
@@ -148,7 +146,7 @@ def _iterated(c: _Problem) -> float:
 
 
 def _matching_length(c: _Problem) -> float:
-    goal = c.size - c.s2 * _total(c.spectrum.sigma**-2.0)
+    goal = c.size - c.s2 * _total(c.sigma**-2.0)
     if goal <= 0.0:
         return 0.0
     gamma, edge = root(lambda gamma: goal - c.size_at(gamma), *c.range)
@@ -157,23 +155,18 @@ def _matching_length(c: _Problem) -> float:
 
 def _largest_inflation(c: _Problem) -> float:
     """max_j ((HᵀH)⁻¹)_jj."""
-    return _largest(array_namespace(c.alpha2).sum((c.spectrum.Vt / c.spectrum.sigma[:, None]) ** 2, axis=0))
+    return _largest(np.sum((to_host(c.spectrum.Vt) / c.sigma[:, None]) ** 2, axis=0))
 
 
-def _m(c: _Problem) -> Array:
-    return array_namespace(c.alpha2).sqrt(c.ratios)
-
-
-def _q(c: _Problem) -> Array:
-    below = _positive((c.n - c.p) * c.s2 + c.lambda_max * c.alpha2)
-    return array_namespace(below).sqrt(c.lambda_max * c.s2 / below)
+def _q(c: _Problem) -> np.ndarray:
+    return np.sqrt(c.lambda_max * c.s2 / _positive((c.n - c.p) * c.s2 + c.lambda_max * c.alpha2))
 
 
 _UNIT_LENGTH = "It assumes columns of unit length."
 _KIBRIA = "Kibria, Comm. Statist. Simul. 32 (2003)"
 _STATISTICS = {"max": _largest, "GM": _geometric_mean, "median": _median}
-_QUANTITIES = {
-    "m": (_m, "m_j = √(s²/α̂_j²)", "Muniz, Kibria, Comm. Statist. Simul. 38 (2009)"),
+_QUANTITIES: dict[str, tuple[Callable[[_Problem], np.ndarray], str, str]] = {
+    "m": (lambda c: np.sqrt(c.ratios), "m_j = √(s²/α̂_j²)", "Muniz, Kibria, Comm. Statist. Simul. 38 (2009)"),
     "q": (_q, "q_j = √(λ₁s²/((n − p)s² + λ₁α̂_j²))", "Muniz, Kibria, Månsson, Shukur, SORT 36 (2012)"),
 }
 
@@ -210,7 +203,7 @@ FORMULAS: dict[str, Formula] = {
     "lawless_wang": Formula(
         "p·s²/Σλα̂²",
         "Lawless, Wang, Communications in Statistics A 5 (1976)",
-        lambda c: c.p * c.s2 / _total(c.spectrum.UtT**2),
+        lambda c: c.p * c.s2 / _total(to_host(c.spectrum.UtT) ** 2),
         degree=0,
         note=f"Σλα̂² = ‖UUᵀT‖² does not change when H is scaled, and neither does γ. {_UNIT_LENGTH}",
     ),
