@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """All numbers of a report.
 
@@ -37,10 +37,10 @@ class Diagnosis:
     """
 
     title: str
-    estimator: str
+    estimator: str = field(repr=False)
     task: str
     error_name: str
-    inputs: list[str]
+    inputs: list[str] = field(repr=False)
     n_train: int
     n_test: int
     n_folds: int
@@ -52,24 +52,17 @@ class Diagnosis:
     condition_number: float
     chosen_rule: str
     chosen_gamma: float
-    singular_values: list[float]
-    gammas: list[float]
-    train_error: list[float]
-    cv_error: list[float]
-    condition: list[float]
-    dof: list[float]
-    norm: list[float]
-    rules: list[RuleLine]
-    not_applicable: list[Skipped]
+    singular_values: list[float] = field(repr=False)
+    gammas: list[float] = field(repr=False)
+    train_error: list[float] = field(repr=False)
+    cv_error: list[float] = field(repr=False)
+    condition: list[float] = field(repr=False)
+    dof: list[float] = field(repr=False)
+    norm: list[float] = field(repr=False)
+    rules: list[RuleLine] = field(repr=False)
+    not_applicable: list[Skipped] = field(repr=False)
     verdict: Verdict
-    test_error: list[float] | None = None
-
-    def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{name}={getattr(self, name)!r}" for name in ("title", "task", "n_train", "n_columns", "rank")
-        )
-        numbers = f"condition_number={self.condition_number:.3g}, rules={len(self.rules)}"
-        return f"Diagnosis({shown}, {numbers}, recommended={self.verdict.recommended!r})"
+    test_error: list[float] | None = field(default=None, repr=False)
 
     def to_json(self) -> str:
         """Return all numbers as strict JSON; infinity and NaN become null."""

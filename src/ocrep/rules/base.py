@@ -98,22 +98,16 @@ class Rule(ABC):
     """One way to choose γ."""
 
     name: str
+    needs: Needs = "spectrum"
+    """What the rule reads: the spectrum alone, one factor per fold, or the rows themselves."""
     folds: FoldPlan | None = None
     """How the rule divides the rows into folds; None without cross-validation."""
+    degree: int | None = 2
+    """The power of c by which γ changes when H is scaled by c; None if γ does not depend on H."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         inherit_sections(cls)
-
-    @property
-    def needs(self) -> Needs:
-        """What the rule reads: the spectrum alone, one factor per fold, or the rows themselves."""
-        return "spectrum"
-
-    @property
-    def degree(self) -> int | None:
-        """The power of c by which γ changes when H is scaled by c; None if γ does not depend on H."""
-        return 2
 
     @property
     def description(self) -> str:
@@ -194,9 +188,7 @@ def _check_scale(spectrum: Spectrum) -> None:
     """γ goes with σ₁² and the criteria with T²: raise for sizes that float64 cannot square."""
     for name, size in sizes_of(spectrum).items():
         if size and not SMALLEST < size < 1.0 / SMALLEST:
-            raise NotApplicable(
-                f"The {name} are of size {size:.0e}, whose square float64 cannot hold: rescale the data."
-            )
+            raise NotApplicable(f"The {name} have size {size:.0e}, whose square float64 cannot hold: rescale the data.")
 
 
 FLOORS = {"precision": math.sqrt(EPS), "rounding": EPS}

@@ -51,7 +51,7 @@ class GridRule(HeldOutRule):
             object.__setattr__(self, "grid", values)
 
     @property
-    def degree(self) -> int | None:
+    def degree(self) -> int | None:  # type: ignore[override]
         """2; None for a given grid, which does not depend on H."""
         return None if self.grid is not None else 2
 
@@ -70,15 +70,11 @@ class FoldRule(HeldOutRule):
 
     n_folds: int = 3
     seed: int = 0
+    needs = "folds"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         FoldPlan(self.n_folds, self.seed)
-
-    @property
-    def needs(self) -> Needs:
-        """The folds' factors."""
-        return "folds"
 
     @property
     def folds(self) -> FoldPlan:  # type: ignore[override]
@@ -106,11 +102,7 @@ class LOO(GridRule):
     """
 
     name = "loo"
-
-    @property
-    def needs(self) -> Needs:
-        """The rows: their leverages are not in the spectrum."""
-        return "rows"
+    needs = "rows"  # their leverages are not in the spectrum
 
     def _choose(self, evidence: Evidence) -> Choice:
         spectrum, rows = evidence.spectrum, evidence.rows
@@ -142,7 +134,7 @@ class KFold(FoldRule, GridRule):
             raise ValueError(f"scoring={self.scoring!r} must be 'squared' or 'error'.")
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> Needs:  # type: ignore[override]
         """The folds' factors, and the rows too if misclassified rows are counted."""
         return "rows" if self.scoring == "error" else "folds"
 

@@ -77,7 +77,7 @@ class RidgeFormula(FlooredRule):
         pick("ridge formula", self.name, FORMULAS)
 
     @property
-    def degree(self) -> int:
+    def degree(self) -> int:  # type: ignore[override]
         """As the table says: formulas for columns of unit length may have another degree than 2."""
         return FORMULAS[self.name].degree
 

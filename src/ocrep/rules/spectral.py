@@ -47,6 +47,7 @@ class Fixed(Rule):
 
     value: float
     name = "fixed"
+    degree = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value) and self.value >= 0.0):
@@ -54,10 +55,6 @@ class Fixed(Rule):
                 f"gamma={self.value} cannot regularize: give a finite number ≥ 0, or the name of a rule such as "
                 "'ocrep' (ocrep.rules.names() lists them)."
             )
-
-    @property
-    def degree(self) -> None:
-        """The given γ does not depend on H."""
 
     @classmethod
     def named(cls) -> tuple[Self, ...]:
