@@ -16,9 +16,8 @@ from support.program import ocrep, ocrep_many
 from ocrep import save_model
 from ocrep.cli.exit_codes import DATA, INTERNAL, MODEL, OUTPUT, USAGE
 from ocrep.cli.running import _open_streams, run
-from ocrep.tables.pipeline import Settings
 from ocrep.tables.problem import read_problem
-from ocrep.tables.training import train
+from ocrep.tables.training import Settings, train
 
 GOOD = "size,colour,fresh,weight\n" + "".join(
     f"{i % 7},{'red' if i % 3 else 'blue'},{i % 2 == 0},{2.5 * (i % 7) + i % 3}\n" for i in range(40)

@@ -154,7 +154,7 @@ def test_the_path_chooses_by_validation_on_the_folds(name):
     records = {r["method"]: r for r in run_job(Job(0, 0, name, "path"), data, TINY)}
     X, _X_test, y, _y_test = split_of(data, 0)
     kind = PinvRegressor if data.task == "regression" else PinvClassifier
-    fold = FoldPlan().of_rows(0, len(X))
+    fold = FoldPlan().of(X)
     scale = (X.min(axis=0), X.max(axis=0))
     for size, cv_error in zip(records["ocrep"]["sizes"], records["ocrep"]["cv_errors"], strict=True):
         lost = 0.0

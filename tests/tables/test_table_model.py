@@ -12,10 +12,9 @@ from ocrep import PinvRegressor, load_model, save_model
 from ocrep._files.formats import DataError
 from ocrep.cli.printing import about_problem, score_pairs
 from ocrep.tables.comparison import compare_methods, holm
-from ocrep.tables.pipeline import MISSING, Settings, describe, example_rows, known_texts
 from ocrep.tables.prediction import predict_file
 from ocrep.tables.problem import UsageError, guess_task, read_problem
-from ocrep.tables.training import prepare, split_rows, train
+from ocrep.tables.training import MISSING, Settings, describe, example_rows, known_texts, prepare, split_rows, train
 
 
 @pytest.mark.parametrize(

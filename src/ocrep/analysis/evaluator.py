@@ -22,8 +22,8 @@ from ocrep.rules.cross_validation import fold_errors, misclassified_by_fold, sam
 POINTS_PER_DECADE = 8
 # In units of σ₁²: below LOWEST only rounding errors matter, above HIGHEST all weights are almost zero.
 LOWEST, HIGHEST = 1e-16, 1e2
+# The grid starts at a tenth of this or below, even if H is well conditioned: γ has no effect there.
 LATEST_START = 1e-8
-"""The grid starts at a tenth of this or below, even if H is well conditioned: γ has no effect there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,8 @@ class Evaluator:
     factor: Factor
     spectrum: Spectrum
     folds: FoldFactors | None
-    trained: RowBlocks | None = None
-    """The training rows, weighted as in training: rules read these."""
-    plain: RowBlocks | None = None
-    """The same rows without class weights: errors are counted on these."""
+    trained: RowBlocks | None = None  # the training rows, weighted as in training: rules read these
+    plain: RowBlocks | None = None  # the same rows without class weights: errors are counted on these
     test: RowBlocks | None = None
 
     @classmethod

@@ -21,20 +21,18 @@ def gamma_of(text: str) -> str | float:
     try:
         number = float(text)
     except ValueError:
-        return _rule_name(text)
-    if not (math.isfinite(number) and number >= 0):
-        raise BadParameter(f"{text} must be a finite number ≥ 0, or the name of a rule.", param_hint="--gamma")
-    return number
+        from ocrep import rules
 
-
-def _rule_name(text: str) -> str:
-    from ocrep import rules
-
-    if text in rules.names():
-        return text
-    near = get_close_matches(text.lower(), rules.names(), n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "examples are ocrep, kfold, gcv and none."
-    raise BadParameter(f"{text!r} is neither a number nor the name of a rule: {hint}", param_hint="--gamma")
+        if text in rules.names():
+            return text
+        near = get_close_matches(text.lower(), rules.names(), n=3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "examples are ocrep, kfold, gcv and none."
+        problem = f"{text!r} is neither a number nor the name of a rule: {hint}"
+    else:
+        if math.isfinite(number) and number >= 0:
+            return number
+        problem = f"{text} must be a finite number ≥ 0, or the name of a rule."
+    raise BadParameter(problem, param_hint="--gamma")
 
 
 def n_hidden_of(text: str) -> int | str:

@@ -47,12 +47,21 @@ def run(arguments: list[str]) -> int:
     """Run the program and return its exit code; `--debug`, before or after the command, shows tracebacks."""
     debug = "--debug" in arguments
     try:
+        import typer
+
+        from ocrep.cli.app import app
+
         with warnings.catch_warnings():
             if not debug:  # the libraries' warnings address programmers
                 warnings.simplefilter("ignore")
-            code = _dispatch([argument for argument in arguments if argument != "--debug"])
+            command: Any = typer.main.get_command(app)
+            # In standalone mode, typer would print errors in its own format and exit.
+            given = [argument for argument in arguments if argument != "--debug"]
+            code = command.main(args=given, prog_name="ocrep", standalone_mode=False)
         sys.stdout.flush()
-        return code
+        if code == exit_codes.INTERRUPTED:
+            raise KeyboardInterrupt
+        return code if isinstance(code, int) else exit_codes.FINE
     except SystemExit as end:
         # typer exits with 1 only if standard output is closed by its reader, as in `| head`.
         return exit_codes.PIPE if end.code == 1 else int(end.code or 0)
@@ -62,19 +71,6 @@ def run(arguments: list[str]) -> int:
         if debug:
             traceback.print_exc()
         return _explain(error)
-
-
-def _dispatch(arguments: list[str]) -> int:
-    import typer
-
-    from ocrep.cli.app import app
-
-    command: Any = typer.main.get_command(app)
-    # In standalone mode, typer would print errors in its own format and exit.
-    code = command.main(args=arguments, prog_name="ocrep", standalone_mode=False)
-    if code == exit_codes.INTERRUPTED:
-        raise KeyboardInterrupt
-    return code if isinstance(code, int) else exit_codes.FINE
 
 
 def _explain(error: Exception) -> int:
@@ -91,8 +87,10 @@ def _explain(error: Exception) -> int:
     if isinstance(error, MemoryError):
         return _fail("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", exit_codes.DATA)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-        # An error on a file is an OutputError, so this one is on standard output.
-        _discard_standard_output()
+        # An error on a file is an OutputError, so this one is on standard output. The rest of the buffer goes to the
+        # null device; otherwise Python would fail again when it exits.
+        with contextlib.suppress(OSError, ValueError):  # a stream without a file descriptor, as in a test
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _fail(f"Cannot write to standard output: {error.strerror}.", exit_codes.OUTPUT)
     from ocrep._files.formats import DataError
     from ocrep._files.writing import OutputError
@@ -105,12 +103,6 @@ def _explain(error: Exception) -> int:
         if isinstance(error, kind):
             return _fail(str(error), code)
     return _fail(f"internal error, {type(error).__name__}: {error} (--debug shows where)", exit_codes.INTERNAL)
-
-
-def _discard_standard_output() -> None:
-    """Send the rest of the buffer to the null device; otherwise Python would fail again when it exits."""
-    with contextlib.suppress(OSError, ValueError):  # a stream without a file descriptor, as in a test
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -53,9 +53,15 @@ def draw_figures(records: list[Record], folder: Path) -> list[str]:
     """
     matplotlib = load_matplotlib()
     reference = [record for record in records if record.get("split") == REFERENCE_SPLIT]
-    curves = _largest_size([record for record in reference if record["kind"] == "curve"])
+    curves = [record for record in reference if record["kind"] == "curve"]
+    # The paper shows the largest hidden layer of each data set.
+    largest = {one["data"]: max(r["n_hidden"] for r in curves if r["data"] == one["data"]) for one in curves}
+    curves = [record for record in curves if record["n_hidden"] == largest[record["data"]]]
     paths = [record for record in reference if record["kind"] == "path" and record["method"] in LINES]
-    figures: dict[str, Callable[[], Figure]] = {"gain": _gain, "condition": _condition}
+    figures: dict[str, Callable[[], Figure]] = {
+        "gain": lambda: _single(_gain),
+        "condition": lambda: _single(_condition),
+    }
     if curves:
         figures["error_against_gamma"] = lambda: _panels(curves, _gamma_panel, "regularization γ")
     if paths:
@@ -76,20 +82,18 @@ def illustration() -> Spectrum:
     return Factor.of(np.diag(np.geomspace(10.0, 0.05, 12)), np.ones(12)).spectrum()
 
 
-def _single() -> tuple[Figure, Axes]:
+def _single(draw: Callable[[Axes, Spectrum, float], None]) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+    figure, spectrum = Figure(figsize=(5.2, 3.4), layout="constrained"), illustration()
     axis = figure.add_subplot(xscale="log", yscale="log")
     axis.grid(alpha=0.25)
-    return figure, axis
+    draw(axis, spectrum, spectrum.largest * spectrum.smallest)
+    return figure
 
 
-def _gain() -> Figure:
+def _gain(axis: Axes, spectrum: Spectrum, balanced: float) -> None:
     """D(σ) for three γ (the paper's figure 1): at γ = σ₁σ_p the largest and the smallest σ have the same gain."""
-    figure, axis = _single()
-    spectrum = illustration()
-    balanced = spectrum.largest * spectrum.smallest
     fine = np.geomspace(1.3 * spectrum.largest, spectrum.smallest / 1.3, 300)
     curve = Factor.of(np.diag(fine), np.ones(fine.size)).spectrum()
     axis.plot(fine, 1.0 / fine, color=GREY, linestyle=":", label="γ = 0:  D = 1/σ")
@@ -105,14 +109,10 @@ def _gain() -> Figure:
     axis.set(xlabel="singular value σ of H", ylabel="singular value of H$^{reg}$:  D = σ/(σ² + γ)")
     axis.set_title("12 singular values between 10 and 0.05")
     axis.legend(loc="upper right")
-    return figure
 
 
-def _condition() -> Figure:
+def _condition(axis: Axes, spectrum: Spectrum, balanced: float) -> None:
     """μ(H^reg) against β (the paper's figure 2); at each kink D_max moves from one σ to the next."""
-    figure, axis = _single()
-    spectrum = illustration()
-    balanced = spectrum.largest * spectrum.smallest
     betas = np.geomspace(1e-4, 1e4, 401)
     least, plain = float(spectrum.condition(balanced)), float(spectrum.condition())
     axis.plot(betas, spectrum.condition(betas * balanced), color=BLUE)
@@ -123,7 +123,6 @@ def _condition() -> Figure:
     axis.set_ylim(least / 2.0, 1.4 * plain)
     axis.set_title("12 singular values; at each kink D$_{max}$ moves to the next one")
     axis.set(xlabel="β, where γ = β σ₁σ$_p$", ylabel="condition number μ(H$^{reg}$)")
-    return figure
 
 
 def _under(color: str) -> dict[str, Any]:
@@ -134,10 +133,8 @@ def _panels(records: list[Record], draw: Callable[[Axes, list[Record]], None], x
     """One panel per data set: regression in the first row, classification in the second, one legend below."""
     from matplotlib.figure import Figure
 
-    drawn = {record["data"] for record in records}
-    names = [
-        name for name in (*FULL.data_sets, *sorted(drawn - {*FULL.data_sets})) if name in drawn
-    ]  # in paper's order
+    names = sorted({record["data"] for record in records})
+    names.sort(key=[*FULL.data_sets, *names].index)  # the paper's order, then any others by name
     rows = [[name for name in names if (name in REGRESSION) is regression] for regression in (True, False)]
     rows = [row for row in rows if row]
     columns = max(map(len, rows))
@@ -168,12 +165,12 @@ def _gamma_panel(axis: Axes, records: list[Record]) -> None:
     gammas = np.asarray(records[0]["gammas"], dtype=float)
     mean, spread = _over_draws(record["errors"] for record in records)
     chosen = {method: [r["chosen"][method] for r in records if r["chosen"].get(method)] for method in ("cv", "ocrep")}
-    positions = {method: geometric_mean(gammas) for method, gammas in chosen.items() if gammas}
+    positions = {method: geometric_mean(by_draw) for method, by_draw in chosen.items() if by_draw}
     low, high = min([GAMMA_RANGE[0], *positions.values()]), max([GAMMA_RANGE[1], *positions.values()])
     seen = (gammas >= low / 3.0) & (gammas <= high * 3.0) & np.isfinite(mean)
     gammas, mean, spread = gammas[seen], mean[seen], spread[seen]
-    at = positions if gammas.size else {}
-    errors = {method: float(np.interp(math.log(gamma), np.log(gammas), mean)) for method, gamma in at.items()}
+    at = positions.items() if gammas.size else ()
+    errors = {method: float(np.interp(math.log(gamma), np.log(gammas), mean)) for method, gamma in at}
     bottom, top = _limits(records[0]["data"], mean, spread, errors.values())
     style: dict[str, Any] = {"color": GREY, "marker": ".", "linewidth": 0.8, "elinewidth": 0.8, "capsize": 1.5}
     axis.errorbar(gammas, mean, spread, label="mean ± standard deviation over draws", **style)
@@ -181,9 +178,7 @@ def _gamma_panel(axis: Axes, records: list[Record]) -> None:
         # If both rules choose the same γ, the square frames the circle; errors off the scale sit on the upper edge.
         look = {**MARKS[method], "markersize": 9 if method == "cv" else 6, "label": f"γ by {LINES[method]['label']}"}
         axis.plot(positions[method], min(error, top), linestyle="", zorder=4, clip_on=False, **look)
-    axis.set_xscale("log")
-    axis.set_xlim(low / 2.0, high * 2.0)
-    axis.set_ylim(bottom, top)
+    axis.set(xscale="log", xlim=(low / 2.0, high * 2.0), ylim=(bottom, top))
     axis.set_title(f"{_title(records[0]['data'])}, M = {records[0]['n_hidden']}")
 
 
@@ -202,9 +197,7 @@ def _size_panel(axis: Axes, records: list[Record]) -> None:
             chosen = float(np.mean([record["n_hidden"] for record in own]))
             axis.axvline(chosen, color=color, linestyle=":", label="mean size chosen with OCReP")
     means, spreads = (np.concatenate(parts) for parts in zip(*drawn.values(), strict=True))
-    axis.set_ylim(*_limits(records[0]["data"], means, spreads))
-    axis.set_xlim(left=0.0)
-    axis.set_title(_title(records[0]["data"]))
+    axis.set(ylim=_limits(records[0]["data"], means, spreads), xlim=(0.0, None), title=_title(records[0]["data"]))
 
 
 def _over_draws(errors: Iterable[Sequence[float | None]]) -> tuple[np.ndarray, np.ndarray]:
@@ -227,12 +220,6 @@ def _limits(data: str, mean: np.ndarray, spread: np.ndarray, marks: Iterable[flo
     top = min(room, 1.05 * float(np.max(mean + spread))) or 1.0
     bottom = min(0.9 * least, least - 1.5 * deviation)
     return (bottom if bottom > 0.0 else -0.04 * top), top  # keeps a line along zero off the frame
-
-
-def _largest_size(curves: list[Record]) -> list[Record]:
-    """The records of the largest hidden layer of each data set, which the paper shows."""
-    largest = {data: max(r["n_hidden"] for r in curves if r["data"] == data) for data in {r["data"] for r in curves}}
-    return [record for record in curves if record["n_hidden"] == largest[record["data"]]]
 
 
 def _title(name: str) -> str:

@@ -14,8 +14,10 @@ import numpy as np
 
 from ocrep.study import comparison as compare
 from ocrep.study.comparison import CellResult, ComparisonResult, Results, Summary
+from ocrep.study.figures import draw_figures
 from ocrep.study.protocol import REFERENCE_SPLIT
 from ocrep.study.published import EXPERIMENTS, MISPRINTS, MISPRINTS_IN_TEXT, SIZE_CHOSEN, cells, rivalries
+from ocrep.study.runner import about, read
 
 NONE = "–"
 NAMES = {
@@ -42,6 +44,17 @@ SEGMENT_1500 = (
     "then rounding noise, on which both μ(H⁺) = σ₁/σ_p and OCReP's γ = σ₁·σ_p depend. The ratio is arbitrary: it "
     "changes with the draw, the split and the linear algebra library, and agreement with the paper is accidental."
 )
+
+
+def report(folder: str | Path) -> Path:
+    """Write report.md and the figures into a folder with results, and return the path of the report."""
+    folder = Path(folder)
+    known, records = about(folder), read(folder)
+    figures = draw_figures(records, folder)
+    text = report_text(records, known["protocol"]["name"], missing=known["missing"], figures=figures)
+    path = folder / "report.md"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
 
 
 def report_text(

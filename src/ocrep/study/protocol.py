@@ -54,19 +54,19 @@ def rules_for(task: str) -> dict[str, Rule]:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How much to run: data sets, hidden sizes, and numbers of splits and draws of the hidden layer."""
+    """How much to run: data sets, hidden sizes, and numbers of splits and draws; by default the full study."""
 
     name: str
-    data_sets: tuple[str, ...]
-    reference_draws: int  # hidden layers drawn on the reference split, as in the paper
-    further_splits: int
-    further_draws: int
-    path_draws: int  # draws of the path over hidden sizes on the reference split; one more on each further split
-    path_step: int
-    path_largest: int
-    segment_step: int
-    segment_largest: int
-    segment_draws: int
+    data_sets: tuple[str, ...] = (*REGRESSION, *CLASSIFICATION)
+    reference_draws: int = 50  # hidden layers drawn on the reference split, as in the paper
+    further_splits: int = 10
+    further_draws: int = 3
+    path_draws: int = 10  # draws of the path over hidden sizes on the reference split; one more on each further split
+    path_step: int = 1
+    path_largest: int = 300
+    segment_step: int = 20
+    segment_largest: int = 1500
+    segment_draws: int = 3
     fixed_sizes: tuple[tuple[str, tuple[int, ...]], ...] = field(default=tuple(FIXED_SIZES.items()), repr=False)
     literature: tuple[str, ...] = ("elm", "relm", "trop_elm", "pruned_elm")
 
@@ -85,28 +85,15 @@ class Protocol:
         return list(range(step, largest + 1, step))
 
 
-FULL = Protocol(
-    name="full",
-    data_sets=(*REGRESSION, *CLASSIFICATION),
-    reference_draws=50,
-    further_splits=10,
-    further_draws=3,
-    path_draws=10,
-    path_step=1,
-    path_largest=300,
-    segment_step=20,
-    segment_largest=1500,
-    segment_draws=3,
-)
+FULL = Protocol("full")
 QUICK = Protocol(
-    name="quick",
+    "quick",
     data_sets=tuple(name for name in FULL.data_sets if name != "delta_ailerons"),
     reference_draws=5,
     further_splits=2,
     further_draws=5,
     path_draws=1,
     path_step=30,
-    path_largest=300,
     segment_step=150,
     segment_largest=600,
     segment_draws=1,

@@ -11,9 +11,8 @@ import numpy as np
 from ocrep._files.formats import DataError, check_columns, nearest
 from ocrep._files.frames import TableBlock, column_names, count_rows, read_blocks
 from ocrep._files.writing import table_writer
-from ocrep.tables.pipeline import MISSING, Description, describe, known_texts
 from ocrep.tables.problem import UsageError
-from ocrep.tables.training import StageProgress, silent
+from ocrep.tables.training import MISSING, Description, StageProgress, describe, known_texts, silent
 
 
 def predict_file(

@@ -192,19 +192,16 @@ def _why_left_out(table: Table, name: str) -> str:
 
 def _near_numbers(table: Table) -> dict[str, str]:
     """Text columns that mostly look like numbers: those with 1,234 or 0,5, or with a dash for a missing value."""
-    texts = (name for name, kind in table.kinds.items() if kind == "text")
-    found = {name: _first_unparsed(table.frame[name]) for name in texts}
-    return {name: where for name, where in found.items() if where}
-
-
-def _first_unparsed(column: Any) -> str:
-    different = column.dropna().unique()
-    sample = different[:_SAMPLE]
-    if 2 * sum(_NUMERAL.fullmatch(text) is not None for text in sample) <= len(sample):
-        return ""
-    odd = next((text for text in different if not _is_number(text)), None)
-    # The index counts the file's rows, also after rows without a target were dropped.
-    return "" if odd is None else f"{odd!r} in row {column.index[(column == odd).to_numpy().argmax()] + 1:,}"
+    found = {}
+    for name in (name for name, kind in table.kinds.items() if kind == "text"):
+        column = table.frame[name]
+        different = column.dropna().unique()
+        sample = different[:_SAMPLE]
+        odd = next((text for text in different if not _is_number(text)), None)
+        if odd is not None and 2 * sum(_NUMERAL.fullmatch(text) is not None for text in sample) > len(sample):
+            # The index counts the file's rows, also after rows without a target were dropped.
+            found[name] = f"{odd!r} in row {column.index[(column == odd).to_numpy().argmax()] + 1:,}"
+    return found
 
 
 def _is_number(text: str) -> bool:

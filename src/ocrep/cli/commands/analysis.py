@@ -40,9 +40,8 @@ def diagnose(
     options.check_share(test)
     from ocrep import report as reports
     from ocrep._files.writing import check_output, writing
-    from ocrep.tables.pipeline import Settings, network
     from ocrep.tables.problem import read_problem
-    from ocrep.tables.training import as_data_errors, prepare
+    from ocrep.tables.training import Settings, as_data_errors, network, prepare
 
     if report is not None:
         check_output(report, source=data)

@@ -44,9 +44,8 @@ def fit(
     options.check_share(test, zero=True)
     from ocrep._files.writing import check_output, writing
     from ocrep.serialization import save_model
-    from ocrep.tables.pipeline import Settings
     from ocrep.tables.problem import UsageError, read_problem
-    from ocrep.tables.training import train
+    from ocrep.tables.training import Settings, train
 
     check_output(out, source=data)
     with printing.progress_bar() as progress:
@@ -149,7 +148,7 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     from sklearn.pipeline import Pipeline
 
     from ocrep.serialization import model_info
-    from ocrep.tables.pipeline import describe
+    from ocrep.tables.training import describe
 
     fitted = _load(model)
     info, about = model_info(model), describe(fitted)
@@ -190,7 +189,7 @@ def export(
     check_output(out, source=model)
     fitted = _load(model)
     from ocrep.onnx import save_onnx
-    from ocrep.tables.pipeline import example_rows
+    from ocrep.tables.training import example_rows
 
     dtype = "float64" if double else "float32"
     with writing(out):
