@@ -8,7 +8,7 @@ import reprlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from ocrep._documentation import inherit_sections
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
@@ -85,15 +85,6 @@ class Choice:
         return short_repr(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
-    """Everything that a rule may read of a problem."""
-
-    spectrum: Spectrum
-    folds: FoldFactors | None = None
-    rows: RowBlocks | None = None
-
-
 class Rule(ABC):
     """One way to choose γ."""
 
@@ -142,11 +133,11 @@ class Rule(ABC):
         """
         self._check_needs(folds, rows)
         _check_scale(spectrum)
-        return self._choose(Evidence(spectrum, folds, rows))
+        return self._choose(spectrum, folds, rows)
 
     @abstractmethod
-    def _choose(self, evidence: Evidence) -> Choice:
-        """Choose γ from evidence that holds what the rule needs."""
+    def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
+        """Choose γ from the spectrum, `FoldFactors` and `RowBlocks`; those that the rule needs are not None."""
 
     def _check_needs(self, folds: FoldFactors | None, rows: RowBlocks | None) -> None:
         if self.needs == "rows" and rows is None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 
 from ocrep._linalg.arrays import Array, array_namespace
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
+from ocrep.rules.base import Choice, FlooredRule, NotApplicable
 from ocrep.rules.search import minimise
 
 
@@ -16,9 +17,8 @@ from ocrep.rules.search import minimise
 class CriterionRule(FlooredRule):
     """A rule that minimises a function of the spectrum over γ."""
 
-    def _choose(self, evidence: Evidence) -> Choice:
-        spectrum = evidence.spectrum
-        return minimise(self, spectrum, lambda gamma: self.criterion(spectrum, gamma))
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
+        return minimise(self, spectrum, partial(self.criterion, spectrum))
 
     @abstractmethod
     def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:

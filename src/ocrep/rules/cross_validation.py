@@ -13,9 +13,9 @@ from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.folds import FoldFactors, FoldPlan, split_by_fold
 from ocrep._linalg.leave_one_out import press
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, Edge, Evidence, FlooredRule, Needs, NotApplicable
+from ocrep.rules.base import Choice, Edge, FlooredRule, Needs, NotApplicable
 from ocrep.rules.criteria import GCV
-from ocrep.rules.search import array_like, check_grid, minimise, refine_by_parabola, searched_range
+from ocrep.rules.search import array_like, check_grid, do_not_refine, minimise, refine_by_parabola, searched_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -104,9 +104,7 @@ class LOO(GridRule):
     name = "loo"
     needs = "rows"  # their leverages are not in the spectrum
 
-    def _choose(self, evidence: Evidence) -> Choice:
-        spectrum, rows = evidence.spectrum, evidence.rows
-        assert rows is not None
+    def _choose(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
         criterion = partial(press, spectrum, rows)
         return minimise(self, spectrum, criterion, grid=check_grid(self.grid), refine=refine_by_parabola)
 
@@ -138,23 +136,13 @@ class KFold(FoldRule, GridRule):
         """The folds' factors, and the rows too if misclassified rows are counted."""
         return "rows" if self.scoring == "error" else "folds"
 
-    def _choose(self, evidence: Evidence) -> Choice:
-        folds, rows = evidence.folds, evidence.rows
-        assert folds is not None
+    def _choose(self, spectrum: Spectrum, folds: FoldFactors, rows: RowBlocks, /) -> Choice:
         grid = check_grid(self.grid)
         if self.scoring == "squared":
-            return minimise(self, evidence.spectrum, lambda gamma: mean_squared_error(folds, gamma), grid=grid)
-        assert rows is not None
+            return minimise(self, spectrum, partial(mean_squared_error, folds), grid=grid)
         if not rows.labels:
             raise NotApplicable("scoring='error' counts misclassified rows, and this is a regression: use 'squared'.")
-        return minimise(
-            self,
-            evidence.spectrum,
-            lambda gamma: misclassified(folds, rows, gamma),
-            grid=grid,
-            # A count is a step function: nothing can be refined between grid points.
-            refine=lambda curve, _: float(curve.gammas[curve.best]),
-        )
+        return minimise(self, spectrum, partial(misclassified, folds, rows), grid=grid, refine=do_not_refine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -169,37 +157,34 @@ class OCRePCV(FoldRule):
 
     name = "ocrep_cv"
 
-    def _choose(self, evidence: Evidence) -> Choice:
-        folds, spectrum = evidence.folds, evidence.spectrum
-        assert folds is not None
-        best = minimise(self, spectrum, lambda gamma: mean_squared_error(folds, gamma))
+    def _choose(self, spectrum: Spectrum, folds: FoldFactors, _: object, /) -> Choice:
+        best = minimise(self, spectrum, partial(mean_squared_error, folds))
         if best.curve is None:
             return best
         low, high = searched_range(self, spectrum)
         ocrep = min(max(spectrum.largest * spectrum.smallest, low), high)
         grid = [float(g) for g in best.curve.gammas]
-        gamma = self._best_conditioned(evidence, best.gamma, [ocrep, *grid])
+        gamma = _best_conditioned(spectrum, folds, best.gamma, [ocrep, *grid])
         # The limit of what is admissible lies between grid points: search once more around the result.
         ratio = grid[1] / grid[0]
         finer = [min(max(gamma * ratio ** (k / 16), low), high) for k in range(-16, 17)]
-        gamma = self._best_conditioned(evidence, best.gamma, [gamma, *finer])
+        gamma = _best_conditioned(spectrum, folds, best.gamma, [gamma, *finer])
         edge: Edge | None = "low" if gamma <= grid[0] else "high" if gamma >= grid[-1] else None
         floored = edge == "low" and self.least_gamma(spectrum) > 0.0
         return Choice(self.name, gamma, floored, best.curve, edge)
 
-    def _best_conditioned(self, evidence: Evidence, best: float, candidates: list[float]) -> float:
-        """The candidate with the least μ(H^reg) among those that the folds cannot tell from the best γ."""
-        spectrum, folds = evidence.spectrum, evidence.folds
-        assert folds is not None
-        gammas = array_like(spectrum.sigma, [best, *candidates])
-        xp, errors = array_namespace(gammas), fold_errors(folds, gammas)
-        level = float(xp.max(errors[:, 0]))
-        # Relative to the best γ's error, so that squares neither overflow nor vanish.
-        differences = (errors - errors[:, :1]) / (level if level > 0.0 else 1.0)
-        mean = xp.mean(differences, axis=0)
-        standard_error = xp.std(differences, axis=0, correction=1.0) / errors.shape[0] ** 0.5
-        conditions = xp.where(mean <= standard_error, spectrum.condition(gammas), xp.inf)
-        return float(gammas[int(xp.argmin(conditions))])
+
+def _best_conditioned(spectrum: Spectrum, folds: FoldFactors, best: float, candidates: list[float]) -> float:
+    """The candidate with the least μ(H^reg) among those that the folds cannot tell from the best γ."""
+    gammas = array_like(spectrum.sigma, [best, *candidates])
+    xp, errors = array_namespace(gammas), fold_errors(folds, gammas)
+    level = float(xp.max(errors[:, 0]))
+    # Relative to the best γ's error, so that squares neither overflow nor vanish.
+    differences = (errors - errors[:, :1]) / (level if level > 0.0 else 1.0)
+    mean = xp.mean(differences, axis=0)
+    standard_error = xp.std(differences, axis=0, correction=1.0) / errors.shape[0] ** 0.5
+    conditions = xp.where(mean <= standard_error, spectrum.condition(gammas), xp.inf)
+    return float(gammas[int(xp.argmin(conditions))])
 
 
 def fold_errors(folds: FoldFactors, gamma: Array) -> Array:

@@ -8,7 +8,7 @@ from numbers import Real
 
 from ocrep._linalg.arrays import Array, array_namespace
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
+from ocrep.rules.base import Choice, FlooredRule, NotApplicable
 from ocrep.rules.criteria import CriterionRule
 from ocrep.rules.search import minimise, root, searched_range
 
@@ -51,8 +51,7 @@ class QuasiOptimality(FlooredRule):
 
     name = "quasi_optimality"
 
-    def _choose(self, evidence: Evidence) -> Choice:
-        spectrum = evidence.spectrum
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
         xp = array_namespace(spectrum.sigma)
         if not spectrum.rank:
             return Choice(self.name, 0.0)
@@ -86,8 +85,7 @@ class Discrepancy(FlooredRule):
         if self.noise is not None and not (isinstance(self.noise, Real) and 0 <= float(self.noise) < math.inf):
             raise ValueError(f"noise={self.noise!r} must be a finite standard deviation ≥ 0.")
 
-    def _choose(self, evidence: Evidence) -> Choice:
-        spectrum = evidence.spectrum
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
         if self.noise is None:
             raise NotApplicable(
                 "The rule 'discrepancy' needs the standard deviation of the noise: use rules.Discrepancy(noise=...), "

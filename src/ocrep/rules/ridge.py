@@ -16,7 +16,7 @@ import numpy as np
 from ocrep._choices import pick
 from ocrep._linalg.arrays import to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, Evidence, FlooredRule, NotApplicable
+from ocrep.rules.base import Choice, FlooredRule, NotApplicable
 from ocrep.rules.criteria import noise_variance
 from ocrep.rules.search import root, searched_range
 
@@ -92,8 +92,7 @@ class RidgeFormula(FlooredRule):
         """One rule for each formula."""
         return tuple(cls(name) for name in FORMULAS)
 
-    def _choose(self, evidence: Evidence) -> Choice:
-        spectrum = evidence.spectrum
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
         if spectrum.UtT.shape[1] != 1:
             raise NotApplicable(
                 f"The rule {self.name!r} is defined for one target, and there are {spectrum.UtT.shape[1]}: "

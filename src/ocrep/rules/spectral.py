@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Self
 
-from ocrep.rules.base import Choice, Evidence, FlooredRule, Rule
+from ocrep._linalg.spectrum import Spectrum
+from ocrep.rules.base import Choice, FlooredRule, Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -20,8 +21,7 @@ class OCReP(FlooredRule):
 
     name = "ocrep"
 
-    def _choose(self, evidence: Evidence) -> Choice:
-        spectrum = evidence.spectrum
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
         return self.at_least_floor(spectrum.largest * spectrum.smallest, spectrum)
 
 
@@ -31,7 +31,7 @@ class Unregularized(Rule):
 
     name = "none"
 
-    def _choose(self, evidence: Evidence) -> Choice:
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
         return Choice(self.name, 0.0)
 
 
@@ -61,5 +61,5 @@ class Fixed(Rule):
         """Return no rule: a number takes the place of a name."""
         return ()
 
-    def _choose(self, evidence: Evidence) -> Choice:
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
         return Choice(self.name, self.value)
