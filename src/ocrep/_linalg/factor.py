@@ -12,7 +12,7 @@ from array_api_compat import is_torch_namespace
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, device_of, triangle
 from ocrep._linalg.counts import Counts, counted
 from ocrep._linalg.qdwh import SMALL, svd_by_polar
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import Spectrum, StoredVectors
 
 FEWEST_COLUMNS = 64
 
@@ -94,7 +94,7 @@ class Factor:
         mean, M = self.means(), self.n_features
         return Spectrum(
             sigma=sigma,
-            Vt=Vt,
+            right=StoredVectors(Vt),
             UtT=UtT,
             residual=residual,
             n=self.counts.n,

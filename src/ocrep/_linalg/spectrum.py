@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of
 
@@ -23,6 +24,55 @@ class Solution:
     """μ(H^reg)."""
 
 
+class RightVectors(Protocol):
+    """V of H = UΣVᵀ, which rows fewer than features never form unless asked."""
+
+    @property
+    def n_features(self) -> int:
+        """Rows of V."""
+
+    @property
+    def Vt(self) -> Array:
+        """Vᵀ, p × M."""
+
+    def times(self, x: Array) -> Array:
+        """V·x for x of shape (…, p, k)."""
+
+    def coordinates(self, H: Array) -> Array:
+        """H·V."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredVectors:
+    """V as an array."""
+
+    Vt: Array
+
+    @property
+    def n_features(self) -> int:
+        return int(self.Vt.shape[1])
+
+    def times(self, x: Array) -> Array:
+        xp = array_namespace(x)
+        return xp.matmul(xp.matrix_transpose(self.Vt), x)
+
+    def coordinates(self, H: Array) -> Array:
+        xp = array_namespace(H)
+        return xp.matmul(H, xp.matrix_transpose(self.Vt))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeftVectors:
+    """U of H = UΣVᵀ with what leave-one-out needs to know of the same rows."""
+
+    U: Array
+    """n × p, one row for each training row of positive weight."""
+    T: Array
+    """The targets of the rows."""
+    root_weight: Array
+    """√w of the rows."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spectrum:
     """H = U Σ Vᵀ restricted to its numerical rank p, and the targets T in the basis U (paper, eq. 12).
@@ -33,8 +83,8 @@ class Spectrum:
 
     sigma: Array
     """σ₁ ≥ … ≥ σ_p > 0, the singular values above the rank tolerance."""
-    Vt: Array
-    """Right singular vectors, p × M."""
+    right: RightVectors
+    """The right singular vectors V."""
     UtT: Array
     """UᵀT, p × Q."""
     residual: Array
@@ -51,6 +101,8 @@ class Spectrum:
     mean_T: Array
     """Means of the targets; zeros without an intercept."""
     intercept_fitted: bool = False
+    left: LeftVectors | None = None
+    """The left singular vectors, where they came without another look at the rows."""
 
     def __repr__(self) -> str:
         return (
@@ -62,6 +114,11 @@ class Spectrum:
     def rank(self) -> int:
         """The numerical rank p."""
         return self.sigma.shape[0]
+
+    @property
+    def Vt(self) -> Array:
+        """Right singular vectors, p × M."""
+        return self.right.Vt
 
     @property
     def largest(self) -> float:
@@ -80,7 +137,7 @@ class Spectrum:
 
     def gain(self, gamma: float | Array) -> Array:
         """D = σ/(σ² + γ), the singular values of H^reg (eq. 21), written so that σ² cannot underflow."""
-        return 1.0 / (self.sigma + self._per_direction(gamma) / self.sigma)
+        return 1.0 / (self.sigma + _per_direction(gamma, self.sigma) / self.sigma)
 
     def filter(self, gamma: float | Array) -> Array:
         """σ²/(σ² + γ): the part of each direction that the fit keeps."""
@@ -88,7 +145,7 @@ class Spectrum:
 
     def shrinkage(self, gamma: float | Array) -> Array:
         """γ/(σ² + γ): the part of each direction left in the residual; 1 − filter would cancel."""
-        return self._per_direction(gamma) / self.sigma * self.gain(gamma)
+        return _per_direction(gamma, self.sigma) / self.sigma * self.gain(gamma)
 
     def dof(self, gamma: float | Array) -> Array:
         """Effective degrees of freedom: tr H(HᵀH + γI)⁻¹Hᵀ, the intercept not counted."""
@@ -120,14 +177,13 @@ class Spectrum:
         """μ(H^reg) = D_max / D_min (eq. 26); γ = 0 gives μ(H⁺) = μ(H) = σ₁/σ_p; NaN when H is zero."""
         xp = array_namespace(self.sigma)
         if not self.rank:
-            return self._per_direction(gamma)[..., 0] * math.nan
+            return _per_direction(gamma, self.sigma)[..., 0] * math.nan
         gains = self.gain(gamma)
         return xp.max(gains, axis=-1) / xp.min(gains, axis=-1)
 
     def weights(self, gamma: float | Array) -> Array:
         """Ŵ = V D UᵀT (eq. 20), M × Q."""
-        xp = array_namespace(self.sigma)
-        return xp.matmul(xp.matrix_transpose(self.Vt), self.gain(gamma)[..., None] * self.UtT)
+        return self.right.times(self.gain(gamma)[..., None] * self.UtT)
 
     def intercept(self, gamma: float | Array) -> Array:
         """The unpenalised constant that belongs to `weights(gamma)`; zeros without an intercept."""
@@ -135,18 +191,21 @@ class Spectrum:
 
     def solution(self, gamma: float) -> Solution:
         """What a model of this γ consists of."""
+        weights = self.weights(gamma)
         return Solution(
-            weights=self.weights(gamma).T,
-            intercept=self.intercept(gamma),
+            weights=weights.T,
+            intercept=self.mean_T - array_namespace(weights).matmul(self.mean_H, weights),
             singular_values=self.singular_values,
             rank=self.rank,
             condition=float(self.condition()),
             regularized_condition=float(self.condition(gamma)),
         )
 
-    def _per_direction(self, gamma: float | Array) -> Array:
-        xp = array_namespace(self.sigma)
-        return xp.asarray(gamma, dtype=xp.float64, device=device_of(self.sigma))[..., None]
+
+def _per_direction(gamma: float | Array, sigma: Array) -> Array:
+    """γ as an array that goes with one number per direction."""
+    xp = array_namespace(sigma)
+    return xp.asarray(gamma, dtype=xp.float64, device=device_of(sigma))[..., None]
 
 
 def sizes_of(spectrum: Spectrum) -> dict[str, float]:

@@ -24,9 +24,9 @@ def variance_factor(spectrum: Spectrum, H: Array, gamma: float) -> Array:
     """
     xp = array_namespace(H)
     H = H - spectrum.mean_H
-    inside = xp.matmul(H, xp.matrix_transpose(spectrum.Vt))
+    inside = spectrum.right.coordinates(H)
     factor = xp.sum(inside * inside * (spectrum.gain(gamma) / spectrum.sigma), axis=1)
     if gamma > 0.0 and spectrum.rank < H.shape[1]:
-        outside = H - xp.matmul(inside, spectrum.Vt)
+        outside = H - xp.matrix_transpose(spectrum.right.times(xp.matrix_transpose(inside)))
         factor = factor + xp.sum(outside * outside, axis=1) / gamma
     return factor + (1.0 / spectrum.weight_sum if spectrum.intercept_fitted else 0.0)

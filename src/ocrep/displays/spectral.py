@@ -173,4 +173,4 @@ def levels(spectrum: Spectrum) -> tuple[float, float]:
     """Return the precision floor √ε·σ₁ and the rank tolerance, in units of σ."""
     largest = spectrum.largest
     floor = OCReP().least_gamma(spectrum) / largest if largest else 0.0
-    return floor, rank_tolerance(spectrum.Vt.shape[1], largest)
+    return floor, rank_tolerance(spectrum.right.n_features, largest)

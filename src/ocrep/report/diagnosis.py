@@ -173,7 +173,7 @@ def _fitted(estimator: ClosedForm, X: Any, y: Any) -> ClosedForm:
 
 def _facts(network: Evaluator, curves: dict[str, np.ndarray], best: int, lines: list[RuleLine], floor: float) -> Facts:
     spectrum = network.spectrum
-    n_columns = spectrum.Vt.shape[1]
+    n_columns = spectrum.right.n_features
     return Facts(
         labels=network.labels,
         n_rows=spectrum.n_rows,

@@ -51,7 +51,7 @@ def searched_range(rule: FlooredRule, spectrum: Spectrum) -> tuple[float, float]
     nothing.
     """
     unit = spectrum.largest**2
-    low = max(rule.least_gamma(spectrum), (spectrum.Vt.shape[1] * EPS) ** 2 * unit)
+    low = max(rule.least_gamma(spectrum), (spectrum.right.n_features * EPS) ** 2 * unit)
     return low, max(HIGHEST * unit, 10.0 * low)
 
 

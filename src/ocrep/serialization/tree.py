@@ -18,7 +18,7 @@ from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
 from ocrep._training.calibration import Calibrator
 from ocrep._training.learned import Learned
 from ocrep._training.targets import Labels, Numbers
@@ -44,8 +44,10 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.HiddenMap": HiddenMap,
     "ocrep.Labels": Labels,
     "ocrep.Learned": Learned,
+    "ocrep.LeftVectors": LeftVectors,
     "ocrep.MixedMap": MixedMap,
     "ocrep.Numbers": Numbers,
+    "ocrep.StoredVectors": StoredVectors,
     **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},
 }
 
