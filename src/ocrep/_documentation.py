@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from inspect import cleandoc, signature
+from typing import Any
 
 _BY_NAME = ("Parameters", "Attributes", "See Also")
 _ORDER = ("", *_BY_NAME, "Notes", "References", "Examples")
+
+
+class Documented:
+    """A class whose subclasses inherit the sections of its docstring."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls)
 
 
 def inherit_sections(kind: type) -> None:

@@ -25,10 +25,15 @@ def fetch() -> NDArray[np.float64]:
     If `OCREP_DATA` is set, only that folder is searched: a wrong path there raises an error and does not start a
     download.
     """
-    folder = os.environ.get("OCREP_DATA")
-    if folder:
-        path = _in_folder(Path(folder).expanduser())
-        return read(path, f"Replace it with {CSV}, or with {ARFF} from {FOLDER_URL}{ARFF}")
+    if os.environ.get("OCREP_DATA"):
+        folder = Path(os.environ["OCREP_DATA"]).expanduser()
+        for path in (folder / CSV, folder / ARFF):
+            if path.is_file():
+                return read(path, f"Replace it with {CSV}, or with {ARFF} from {FOLDER_URL}{ARFF}")
+        raise FileNotFoundError(
+            f"OCREP_DATA names the folder {folder}, which holds neither {CSV} nor {ARFF}. Put one of them there, "
+            "or unset OCREP_DATA to have Delta Ailerons downloaded."
+        )
     path = _download()
     try:
         return read(path, "The file was deleted: the next call downloads it again")
@@ -68,16 +73,6 @@ def parse_arff(text: str) -> NDArray[np.float64]:
 def checksum(values: NDArray[np.float64]) -> str:
     """Return the SHA-256 of the numbers as little-endian float64, row by row."""
     return hashlib.sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).hexdigest()
-
-
-def _in_folder(folder: Path) -> Path:
-    for path in (folder / CSV, folder / ARFF):
-        if path.is_file():
-            return path
-    raise FileNotFoundError(
-        f"OCREP_DATA names the folder {folder}, which holds neither {CSV} nor {ARFF}. Put one of them there, "
-        "or unset OCREP_DATA to have Delta Ailerons downloaded."
-    )
 
 
 def _download() -> Path:

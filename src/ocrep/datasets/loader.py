@@ -51,7 +51,13 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Bunc
     record = find(name)
     bunch = Bunch(task=record.task, name=record.name, frame=None, DESCR=record.describe(), **_columns(record))
     if as_frame:
-        _to_frame(bunch)
+        try:
+            import pandas as pd
+        except ImportError as exc:
+            raise ImportError("as_frame=True needs pandas: install ocrep[data].") from exc
+        bunch.data = pd.DataFrame(bunch.data, columns=bunch.feature_names)
+        bunch.target = pd.Series(bunch.target, name="target")
+        bunch.frame = pd.concat([bunch.data, bunch.target], axis=1)
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
@@ -73,13 +79,3 @@ def _columns(record: DataSet) -> dict[str, Any]:
         return inputs | {"target": target.astype(np.float64)}
     target_names, codes = np.unique(target, return_inverse=True)
     return inputs | {"target": codes.astype(np.int64), "target_names": target_names}
-
-
-def _to_frame(bunch: Bunch) -> None:
-    try:
-        import pandas as pd
-    except ImportError as exc:
-        raise ImportError("as_frame=True needs pandas: install ocrep[data].") from exc
-    bunch.data = pd.DataFrame(bunch.data, columns=bunch.feature_names)
-    bunch.target = pd.Series(bunch.target, name="target")
-    bunch.frame = pd.concat([bunch.data, bunch.target], axis=1)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
-from ocrep._documentation import inherit_sections
+from ocrep._documentation import Documented
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BLACK, GREY, BLUE, VERMILION, GREEN, ORANGE = "#000000", "#767676", "#0072B2", "#D55E00", "#009E73", "#E69F00"
 
 
-class Display(ABC):
+class Display(Documented, ABC):
     """A picture on one axis.
 
     Attributes
@@ -27,10 +27,6 @@ class Display(ABC):
 
     ax_: Axes
     figure_: Figure | SubFigure
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        inherit_sections(cls)
 
     def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
         """Draw on `ax`, or on a new figure; `line_kwargs` go to matplotlib's `plot`."""

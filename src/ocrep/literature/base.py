@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regre
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ocrep._documentation import inherit_sections
+from ocrep._documentation import Documented
 from ocrep._transaction import unchanged_on_error
 from ocrep.estimators import PinvClassifier, PinvRegressor
 
 _SHOWN = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "coef_", "intercept_", "n_hidden_", "layer_")
 
 
-class Method(BaseEstimator, ABC):
+class Method(Documented, BaseEstimator, ABC):
     """A method of the literature.
 
     Parameters
@@ -45,10 +45,6 @@ class Method(BaseEstimator, ABC):
 
     input_scaling: Any
     random_state: Any
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        inherit_sections(cls)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train; if that fails, the estimator stays as it was.

@@ -133,17 +133,13 @@ def rank_units(factor: Factor) -> np.ndarray:
         else:
             most = np.linalg.norm(A.T @ Z, axis=1).max() / len(A)
             _, coefficients, _ = lasso_path(A, Z, alphas=most * np.logspace(0, -5, 200))
-            order = _order_of_entry(coefficients)
+            # Units by the first penalty at which their weight is not 0, larger weights first.
+            sizes = np.linalg.norm(coefficients, axis=0)  # units × penalties, from the largest penalty on
+            entered = np.flatnonzero(sizes.any(axis=1))
+            first = (sizes[entered] > 0).argmax(axis=1)
+            order = entered[np.lexsort((-sizes[entered, first], first))]
     ranked = usable[np.asarray(order, dtype=np.intp)]
     return np.concatenate([ranked, np.setdiff1d(usable, ranked), np.setdiff1d(np.arange(M), usable)])
-
-
-def _order_of_entry(coefficients: np.ndarray) -> np.ndarray:
-    """Units by the first penalty at which their weight is not 0, larger weights first; the others are omitted."""
-    sizes = np.linalg.norm(coefficients, axis=0)  # units × penalties, from the largest penalty on
-    entered = np.flatnonzero(sizes.any(axis=1))
-    first = (sizes[entered] > 0).argmax(axis=1)
-    return entered[np.lexsort((-sizes[entered, first], first))]
 
 
 class TROPELMRegressor(_RankedUnits):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from ocrep._documentation import inherit_sections
+from ocrep._documentation import Documented
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
@@ -85,7 +85,7 @@ class Choice:
         return short_repr(self)
 
 
-class Rule(ABC):
+class Rule(Documented, ABC):
     """One way to choose γ."""
 
     name: str
@@ -95,10 +95,6 @@ class Rule(ABC):
     """How the rule divides the rows into folds; None without cross-validation."""
     degree: int | None = 2
     """The power of c by which γ changes when H is scaled by c; None if γ does not depend on H."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        inherit_sections(cls)
 
     @property
     def description(self) -> str:
