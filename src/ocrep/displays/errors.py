@@ -145,7 +145,7 @@ class HiddenSizeDisplay(Display):
     ) -> Self:
         """Draw the error of every size up to that of `model`, fitted or not, from one factor of X, y.
 
-        `line_kwargs` go to matplotlib's `plot`.
+        Above 60 units some sizes are drawn, evenly spaced in the logarithm. `line_kwargs` go to matplotlib's `plot`.
         """
         options = model.get_params(deep=False)
         if "n_hidden" not in options:
@@ -154,8 +154,11 @@ class HiddenSizeDisplay(Display):
             options.pop(own, None)
         n_hidden, gamma = options.pop("n_hidden"), options.pop("gamma")
         task = "classification" if is_classifier(model) else "regression"
-        chosen = _sizes(options["max_hidden"] if n_hidden == "auto" else n_hidden) if sizes is None else sizes
-        table = hidden_size_path(X, y, sizes=chosen, gamma=gamma, task=task, **options)
+        if sizes is None:
+            largest = options["max_hidden"] if n_hidden == "auto" else n_hidden
+            some = np.geomspace(1, largest, MOST_SIZES).round().astype(int)
+            sizes = range(1, largest + 1) if largest <= MOST_SIZES else np.unique(some).tolist()
+        table = hidden_size_path(X, y, sizes=sizes, gamma=gamma, task=task, **options)
         name = "RMSE of the ±1 codes" if task == "classification" else "RMSE"
         columns = table["n_hidden"].to_numpy(), table["cv_error"].to_numpy(dtype=float)
         return cls(*columns, error_name=f"cross-validation {name}").plot(ax, **line_kwargs)
@@ -167,10 +170,3 @@ class HiddenSizeDisplay(Display):
             best = int(np.nanargmin(self.cv_error))
             where = self.sizes[best], self.cv_error[best]
             ax.plot(*where, color=VERMILION, marker="o", linestyle="", label=f"least at {self.sizes[best]} units")
-
-
-def _sizes(largest: int) -> list[int]:
-    """1, …, `largest`; if they are many, some of them, evenly spaced in the logarithm."""
-    if largest <= MOST_SIZES:
-        return list(range(1, largest + 1))
-    return sorted({round(size) for size in np.geomspace(1, largest, MOST_SIZES)})

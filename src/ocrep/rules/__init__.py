@@ -30,9 +30,7 @@ from ocrep.rules.spectral import Fixed as Fixed
 from ocrep.rules.spectral import OCReP as OCReP
 from ocrep.rules.spectral import Unregularized as Unregularized
 
-_CLASSES = [
-    kind for kind in tuple(globals().values()) if isinstance(kind, type) and kind.__module__.startswith(__name__)
-]
+_CLASSES = [kind for kind in [*globals().values()] if isinstance(kind, type) and kind.__module__.startswith(__name__)]
 _REGISTRY = {rule.name: rule for kind in _CLASSES if issubclass(kind, Rule) for rule in kind.named()}
 
 __all__ = sorted([*(kind.__name__ for kind in _CLASSES), "GRIDS", "names", "resolve"])

@@ -30,6 +30,13 @@ class NotApplicable(ValueError):  # noqa: N818 - it is read in tables, not only 
     """A rule cannot choose γ for this problem; the message says why and what to use instead."""
 
 
+def short_repr(value: DataclassInstance) -> str:
+    """Show the class with the fields that differ from their defaults, long sequences shortened."""
+    given = ((field.name, getattr(value, field.name), field.default) for field in fields(value))
+    shown = ", ".join(f"{name}={_SHORT.repr(actual)}" for name, actual, default in given if actual != default)
+    return f"{type(value).__name__}({shown})"
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Curve:
     """The criterion of a rule on the grid of γ that was searched.
@@ -81,8 +88,7 @@ class Choice:
     curve: Curve | None = None
     edge: Edge | None = None
 
-    def __repr__(self) -> str:
-        return short_repr(self)
+    __repr__ = short_repr
 
 
 class Rule(Documented, ABC):
@@ -128,7 +134,9 @@ class Rule(Documented, ABC):
             If the rule cannot choose γ here; it is a ValueError.
         """
         self._check_needs(folds, rows)
-        _check_scale(spectrum)
+        for name, size in sizes_of(spectrum).items():  # γ goes with σ₁², and the criteria with T²
+            if size and not SMALLEST < size < 1.0 / SMALLEST:
+                raise NotApplicable(f"The {name} have size {size:.0e}, which float64 cannot square: rescale the data.")
         return self._choose(spectrum, folds, rows)
 
     @abstractmethod
@@ -164,20 +172,6 @@ def check_usable(folds: FoldFactors) -> None:
         )
 
 
-def short_repr(value: DataclassInstance) -> str:
-    """Show the class with the fields that differ from their defaults, long sequences shortened."""
-    given = ((field.name, getattr(value, field.name), field.default) for field in fields(value))
-    shown = ", ".join(f"{name}={_SHORT.repr(actual)}" for name, actual, default in given if actual != default)
-    return f"{type(value).__name__}({shown})"
-
-
-def _check_scale(spectrum: Spectrum) -> None:
-    """γ goes with σ₁² and the criteria with T²: raise for sizes that float64 cannot square."""
-    for name, size in sizes_of(spectrum).items():
-        if size and not SMALLEST < size < 1.0 / SMALLEST:
-            raise NotApplicable(f"The {name} have size {size:.0e}, whose square float64 cannot hold: rescale the data.")
-
-
 FLOORS = {"precision": math.sqrt(EPS), "rounding": EPS}
 
 
@@ -205,8 +199,7 @@ class FlooredRule(Rule):
                 f"floor must be 'precision', 'rounding' or a finite number ≥ 0 (relative to σ₁²); got {self.floor!r}."
             )
 
-    def __repr__(self) -> str:
-        return short_repr(self)
+    __repr__ = short_repr
 
     def least_gamma(self, spectrum: Spectrum) -> float:
         """The floor times σ₁²."""
