@@ -52,8 +52,7 @@ def compare_rules(
     n_folds : int, default=3
         Number of folds of the exact cross-validation. A rule that cross-validates with another number does not apply.
     task : {"auto", "regression", "classification"}, default="auto"
-        "auto" is a regression if y holds floating-point numbers, and a classification if it holds text, booleans or
-        few different integers.
+        "auto": a regression if y holds floating-point numbers; a classification for text, booleans and few integers.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the training rows.
     **options
@@ -135,8 +134,7 @@ def hidden_size_path(
         Number of folds of the exact cross-validation. None takes those of the rule, or three if the rule does not
         cross-validate; 0 omits the cross-validation.
     task : {"auto", "regression", "classification"}, default="auto"
-        "auto" is a regression if y holds floating-point numbers, and a classification if it holds text, booleans or
-        few different integers.
+        "auto": a regression if y holds floating-point numbers; a classification for text, booleans and few integers.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the training rows.
     **options
@@ -189,15 +187,10 @@ def _rule_line(evaluator: Evaluator, rule: Any) -> dict[str, Any]:
     found = evaluator.apply(rule)
     if found.gamma is None:
         return {"rule": found.rule, "reason": found.reason}
-    return {
-        "rule": found.rule,
-        "gamma": found.gamma,
-        "edge": found.edge,
-        "floored": found.floored,
-        "seconds": perf_counter() - start,
-        "condition": float(evaluator.spectrum.condition(found.gamma)),
-        "dof": float(evaluator.spectrum.dof(found.gamma)),
-    }
+    line = {"rule": found.rule, "gamma": found.gamma, "edge": found.edge, "floored": found.floored}
+    seconds, spectrum = perf_counter() - start, evaluator.spectrum
+    condition, dof = float(spectrum.condition(found.gamma)), float(spectrum.dof(found.gamma))
+    return {**line, "condition": condition, "dof": dof, "seconds": seconds}
 
 
 def _size_line(size: Evaluator, rule: Rule) -> dict[str, Any]:
@@ -207,13 +200,10 @@ def _size_line(size: Evaluator, rule: Rule) -> dict[str, Any]:
         cv_error = None if size.folds is None else cv_error_of(rule, size.folds, gamma) ** 0.5
     except NotApplicable as reason:
         return {"reason": str(reason)}
-    return {
-        "gamma": gamma,
-        "condition": float(size.spectrum.condition()),
-        "regularized_condition": float(size.spectrum.condition(gamma)),
-        "cv_error": cv_error,
-        "test_error": None if size.test is None else float(size.test_errors(np.array([gamma]))[0]),
-    }
+    test_error = None if size.test is None else float(size.test_errors(np.array([gamma]))[0])
+    line = {"gamma": gamma, "cv_error": cv_error, "test_error": test_error}
+    condition, regularized = float(size.spectrum.condition()), float(size.spectrum.condition(gamma))
+    return {**line, "condition": condition, "regularized_condition": regularized}
 
 
 def _checked_sizes(sizes: Any) -> list[int]:
@@ -223,12 +213,10 @@ def _checked_sizes(sizes: Any) -> list[int]:
     return sorted({int(size) for size in values})
 
 
-def _checked_test(test: Any) -> tuple[Any, Any] | None:
-    if test is None:
-        return None
-    if not (isinstance(test, tuple | list) and len(test) == 2):
+def _checked_test(test: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
+    if test is not None and not (isinstance(test, tuple | list) and len(test) == 2):
         raise ValueError(f"test must be a pair (X, y), not {type(test).__name__}.")
-    return test[0], test[1]
+    return test
 
 
 def _estimator(y: Any, task: str, n_hidden: int | None, options: dict[str, Any], **own: Any) -> ClosedForm:

@@ -22,8 +22,7 @@ from ocrep.rules.cross_validation import fold_errors, misclassified_by_fold, sam
 POINTS_PER_DECADE = 8
 # In units of σ₁²: below LOWEST only rounding errors matter, above HIGHEST all weights are almost zero.
 LOWEST, HIGHEST = 1e-16, 1e2
-# The grid starts at a tenth of this or below, even if H is well conditioned: γ has no effect there.
-LATEST_START = 1e-8
+LATEST_START = 1e-8  # the grid starts at a tenth of this or below, even if H is well conditioned: γ has no effect there
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +57,23 @@ class Evaluator:
         Without training rows there are no training errors, and rules that read rows do not apply.
         """
         check_is_fitted(model)
-        evaluator = cls(model.factor_, model.spectrum_, model.folds_)
-        if training is not None:
-            trained, plain = (rows_of(model, *training, as_trained=as_trained) for as_trained in (True, False))
-            evaluator = replace(evaluator, trained=trained, plain=plain)
-        return evaluator if test is None else replace(evaluator, test=rows_of(model, *test, as_trained=False))
+        given = ((training, True), (training, False), (test, False))
+        rows = (None if some is None else rows_of(model, *some, as_trained=as_trained) for some, as_trained in given)
+        return cls(model.factor_, model.spectrum_, model.folds_, *rows)
 
     def with_folds(self, n_rows: int) -> Evaluator:
         """Compute the folds from the training rows if the model did not keep them.
 
         Raise if the model was trained on other rows than the `n_rows` given.
         """
-        folds = self.folds
+        folds, trained = self.folds, self.spectrum.n_rows
         if folds is None:
             assert self.trained is not None
             folds = solve(self.trained, intercept=self.factor.counts.intercept, folds=FoldPlan()).folds
             assert folds is not None
-        if folds.n_read != n_rows or sum(f.counts.n_rows for f in folds.factors if f) != self.spectrum.n_rows:
+        if folds.n_read != n_rows or sum(f.counts.n_rows for f in folds.factors if f) != trained:
             raise ValueError(
-                f"The model was trained on {self.spectrum.n_rows} rows, and {n_rows} are given: "
-                "give the rows it was trained on."
+                f"The model was trained on {trained} rows, and {n_rows} are given: give the rows it was trained on."
             )
         return replace(self, folds=folds)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 __all__ = ["PairedComparison", "corrected_paired_t_test"]
@@ -64,7 +64,16 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     ----------
     Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52, 239-281.
     """
-    a, b = _checked(errors_a, errors_b)
+    a, b = np.asarray(errors_a, dtype=np.float64), np.asarray(errors_b, dtype=np.float64)
+    if a.ndim != 1 or b.ndim != 1:
+        shapes = f"{a.shape} and {b.shape}"
+        raise ValueError(f"Errors must be one number per split, not arrays of shapes {shapes}: average layers first.")
+    if len(a) != len(b):
+        raise ValueError(f"Both methods need an error for every split, but there are {len(a)} and {len(b)} errors.")
+    if len(a) < 2:
+        raise ValueError(f"A paired test needs at least 2 splits, not {len(a)}.")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("Errors must be finite: drop the splits with NaN or infinity for both methods.")
     if not 0 < test_share < 1:
         raise ValueError(f"test_share={test_share!r} must be above 0 and below 1: it is the share of test rows.")
     d = a - b
@@ -78,18 +87,3 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     t = difference / math.sqrt((1 / n_splits + test_over_train) * d.var(ddof=1))
     p_value = float(2 * stats.t.sf(abs(t), n_splits - 1))
     return PairedComparison(difference, t=t, p_value=p_value, n_splits=n_splits)
-
-
-def _checked(errors_a: ArrayLike, errors_b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    a, b = np.asarray(errors_a, dtype=np.float64), np.asarray(errors_b, dtype=np.float64)
-    if a.ndim != 1 or b.ndim != 1:
-        raise ValueError(
-            f"Errors must be one number per split, not arrays of shapes {a.shape} and {b.shape}: average layers first."
-        )
-    if len(a) != len(b):
-        raise ValueError(f"Both methods need an error for every split, but there are {len(a)} and {len(b)} errors.")
-    if len(a) < 2:
-        raise ValueError(f"A paired test needs at least 2 splits, not {len(a)}.")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("Errors must be finite: drop the splits with NaN or infinity for both methods.")
-    return a, b

@@ -37,11 +37,9 @@ def gamma_of(text: str) -> str | float:
 
 def n_hidden_of(text: str) -> int | str:
     """Parse --n-hidden: a whole number ≥ 1, or "auto"."""
-    if text == "auto":
-        return text
-    if not text.isdecimal() or int(text) < 1:
+    if text != "auto" and (not text.isdecimal() or int(text) < 1):
         raise BadParameter(f"{text!r} must be a whole number ≥ 1, or auto.", param_hint="--n-hidden")
-    return int(text)
+    return text if text == "auto" else int(text)
 
 
 def check_share(test: float, *, zero: bool = False) -> None:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from ocrep.tables.problem import Problem
     from ocrep.tables.training import StageProgress
 
-PIPED_WIDTH = 120
-TWO_COLUMNS = 70
+PIPED_WIDTH, TWO_COLUMNS = 120, 70
 
 
 def json_object(values: dict[str, Any]) -> None:

@@ -20,15 +20,12 @@ from ocrep.analysis.significance import ROUNDING, corrected_paired_t_test
 from ocrep.study.protocol import ELM_SIZE, REFERENCE_SPLIT, TEST_SHARE
 from ocrep.study.published import SIZE_CHOSEN, Cell, Rivalry, winner
 
-WELCH_LEVEL = 0.01  # the paper's 99 %
-PAIRED_LEVEL = 0.05
+WELCH_LEVEL, PAIRED_LEVEL = 0.01, 0.05  # the first is the paper's 99 %
 # The kinds of records with an error, and the second number that each of them tells.
 KINDS = {"fixed": "condition", "path": "n_hidden", "literature": "n_hidden", "peak": "n_rows"}
 
-# Kind of result, data set, hidden size (None if it is chosen by the method), method.
-Key = tuple[str, str, int | None, str]
-# One number per (split, draw).
-Values = dict[tuple[int, int], float]
+Key = tuple[str, str, int | None, str]  # kind of result, data set, hidden size (None if the method chooses it), method
+Values = dict[tuple[int, int], float]  # one number per (split, draw)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def _under(color: str) -> dict[str, Any]:
     return {"textcoords": "offset points", "ha": "center", "va": "top", "color": color}
 
 
-def _panels(records: list[Record], draw: Callable[[Axes, list[Record]], None], x_label: str) -> Figure:
+def _panels(records: list[Record], draw: Callable[[Axes, list[Record], str], None], x_label: str) -> Figure:
     """One panel per data set: regression in the first row, classification in the second, one legend below."""
     from matplotlib.figure import Figure
 
@@ -146,7 +146,7 @@ def _panels(records: list[Record], draw: Callable[[Axes, list[Record]], None], x
     for line, row in zip(axes, rows, strict=True):
         line[0].set_ylabel("test RMSE" if row[0] in REGRESSION else "% misclassified (test)")
         for axis, name in zip(line, row, strict=False):
-            draw(axis, [record for record in records if record["data"] == name])
+            draw(axis, [record for record in records if record["data"] == name], name.replace("_", " ").title())
             axis.grid(alpha=0.25)
             axis.set_xlabel(x_label)
             axis.ticklabel_format(axis="y", scilimits=(-2, 4))
@@ -160,7 +160,7 @@ def _panels(records: list[Record], draw: Callable[[Axes, list[Record]], None], x
     return figure
 
 
-def _gamma_panel(axis: Axes, records: list[Record]) -> None:
+def _gamma_panel(axis: Axes, records: list[Record], name: str) -> None:
     """Mean test error over the draws for each γ of the grid, with the γ of the two rules marked."""
     gammas = np.asarray(records[0]["gammas"], dtype=float)
     mean, spread = _over_draws(record["errors"] for record in records)
@@ -178,11 +178,11 @@ def _gamma_panel(axis: Axes, records: list[Record]) -> None:
         # If both rules choose the same γ, the square frames the circle; errors off the scale sit on the upper edge.
         look = {**MARKS[method], "markersize": 9 if method == "cv" else 6, "label": f"γ by {LINES[method]['label']}"}
         axis.plot(positions[method], min(error, top), linestyle="", zorder=4, clip_on=False, **look)
-    axis.set(xscale="log", xlim=(low / 2.0, high * 2.0), ylim=(bottom, top))
-    axis.set_title(f"{_title(records[0]['data'])}, M = {records[0]['n_hidden']}")
+    title = f"{name}, M = {records[0]['n_hidden']}"
+    axis.set(xscale="log", xlim=(low / 2.0, high * 2.0), ylim=(bottom, top), title=title)
 
 
-def _size_panel(axis: Axes, records: list[Record]) -> None:
+def _size_panel(axis: Axes, records: list[Record], name: str) -> None:
     """Mean test error over the draws for each hidden size, one line per method with a band of ± one deviation."""
     drawn: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for method in LINES:
@@ -197,7 +197,7 @@ def _size_panel(axis: Axes, records: list[Record]) -> None:
             chosen = float(np.mean([record["n_hidden"] for record in own]))
             axis.axvline(chosen, color=color, linestyle=":", label="mean size chosen with OCReP")
     means, spreads = (np.concatenate(parts) for parts in zip(*drawn.values(), strict=True))
-    axis.set(ylim=_limits(records[0]["data"], means, spreads), xlim=(0.0, None), title=_title(records[0]["data"]))
+    axis.set(ylim=_limits(records[0]["data"], means, spreads), xlim=(0.0, None), title=name)
 
 
 def _over_draws(errors: Iterable[Sequence[float | None]]) -> tuple[np.ndarray, np.ndarray]:
@@ -220,7 +220,3 @@ def _limits(data: str, mean: np.ndarray, spread: np.ndarray, marks: Iterable[flo
     top = min(room, 1.05 * float(np.max(mean + spread))) or 1.0
     bottom = min(0.9 * least, least - 1.5 * deviation)
     return (bottom if bottom > 0.0 else -0.04 * top), top  # keeps a line along zero off the frame
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").title()

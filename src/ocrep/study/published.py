@@ -24,10 +24,8 @@ EXPERIMENTS = {
     "relm": "RELM",
     "trop_elm": "TROP-ELM",
 }
-# In these experiments each method has its own hidden size, chosen by cross-validation.
-SIZE_CHOSEN = ("hidden_size", "relm", "trop_elm")
-# Their tables list only the rival; OCReP's values are those of `ocrep_vs_cv`.
-RIVAL_ALONE = ("gcv", "kibria", "hoerl_kennard")
+SIZE_CHOSEN = ("hidden_size", "relm", "trop_elm")  # each method has its own hidden size, chosen by cross-validation
+RIVAL_ALONE = ("gcv", "kibria", "hoerl_kennard")  # without OCReP, whose values are those of `ocrep_vs_cv`
 # Section 6.1 says which unmarked GCV cells are "statistically comparable"; OCReP wins the others.
 GCV_TIES = (("abalone", 100), ("housing", 100), ("diabetes", 100))
 # By the names in the last column of `published.csv`.

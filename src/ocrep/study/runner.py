@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -28,9 +27,7 @@ from ocrep.study.experiments import Job, Record, run_job
 from ocrep.study.protocol import PEAK_SETS, PROTOCOLS, REFERENCE_SPLIT, Protocol
 
 RESULTS, ABOUT, LOCK = "results.jsonl", "about.json", "run.lock"
-HOW_TO_GET = (
-    "not bundled: set OCREP_DATA to a folder that holds delta_ailerons.csv, or install ocrep[data] and be online."
-)
+REMEDY = "not bundled: set OCREP_DATA to a folder that holds delta_ailerons.csv, or install ocrep[data] and be online."
 LEAST_FREE_BYTES = 50_000_000
 
 
@@ -58,7 +55,7 @@ def run(protocol: str | Protocol, folder: str | Path, *, n_jobs: int = 2, progre
     """
     if isinstance(protocol, str):
         protocol = pick("protocol", protocol, PROTOCOLS)
-    folder = _writable(Path(folder))
+    folder = Path(folder)
     with _alone(folder):
         sets, missing = _load(protocol)
         _describe(folder, protocol, missing)
@@ -131,7 +128,7 @@ def _load(protocol: Protocol) -> tuple[dict[str, Any], dict[str, str]]:
         try:
             sets[name] = load(name)
         except FileNotFoundError:
-            missing[name] = HOW_TO_GET
+            missing[name] = REMEDY
     return sets, missing
 
 
@@ -159,23 +156,15 @@ def _describe(folder: Path, protocol: Protocol, missing: dict[str, str]) -> None
         temporary.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
 
 
-def _writable(folder: Path) -> Path:
-    """Check before the work begins that the folder can be written to."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
-    except OSError as reason:
-        raise OSError(f"Cannot write to {folder} ({reason}): choose another folder for the study.") from reason
-    if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
-        least = f"{LEAST_FREE_BYTES // 10**6} MB"
-        raise OSError(f"Less than {least} are free in {folder}: free some space, or choose another folder.")
-    return folder
-
-
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Exclude a second run by a lock that ends with the process, even if it is killed."""
-    with (folder / LOCK).open("w") as lock:
+    """Make the folder, and exclude a second run by a lock that ends with the process, even if it is killed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("w")
+    except OSError as reason:
+        raise OSError(f"Cannot write to {folder} ({reason}): choose another folder for the study.") from reason
+    with lock:
         try:
             import fcntl
 
@@ -184,6 +173,9 @@ def _alone(folder: Path) -> Iterator[None]:
             raise RuntimeError(f"Another run is writing to {folder}: wait for it, or choose another folder.") from None
         except ImportError:  # pragma: no cover - fcntl exists on POSIX only
             pass
+        if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+            least = f"{LEAST_FREE_BYTES // 10**6} MB"
+            raise OSError(f"Less than {least} are free in {folder}: free some space, or choose another folder.")
         yield
 
 

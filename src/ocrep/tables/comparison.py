@@ -108,13 +108,12 @@ def _on_one_split(
 
 def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:
     others = [name for name in found if name != REFERENCE]
-    tests = {name: corrected_paired_t_test(found[name], found[REFERENCE], test_share=test) for name in others}
+    tests = {name: corrected_paired_t_test(found[name], found[REFERENCE], test_share=test) for name in found}
     adjusted = dict(zip(others, holm([tests[name].p_value for name in others]), strict=True))
     methods = []
     for name, values in found.items():
         mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1))
-        difference = tests[name].difference if name in tests else 0.0
-        methods.append(Method(name, tuple(values), mean, deviation, difference, adjusted.get(name, 1.0)))
+        methods.append(Method(name, tuple(values), mean, deviation, tests[name].difference, adjusted.get(name, 1.0)))
     return tuple(sorted(methods, key=lambda method: method.mean))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ocrep._files.formats import DataError, check_columns, nearest
+from ocrep._files.formats import DataError, FilePath, check_columns, nearest
 from ocrep._files.frames import TableBlock, column_names, count_rows, read_blocks
 from ocrep._files.writing import table_writer
 from ocrep.tables.problem import UsageError
@@ -17,8 +16,8 @@ from ocrep.tables.training import MISSING, Description, StageProgress, describe,
 
 def predict_file(
     model: Any,
-    source: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    source: FilePath,
+    out: FilePath,
     *,
     ids: Sequence[str] | None = None,
     proba: bool = False,
@@ -52,14 +51,12 @@ def _check_request(model: Any, about: Description, *, proba: bool, std: bool) ->
     if std and about.task != "regression":
         raise UsageError("--std needs a regression, and this model classifies: use --proba instead.")
     if proba and not hasattr(model, "predict_proba"):
-        raise UsageError(
-            "--proba needs a classifier that was trained with --calibrate, and this one was not."
-            if about.task == "classification"
-            else "--proba needs a classifier, and this model is a regression: use --std instead."
-        )
+        if about.task == "classification":
+            raise UsageError("--proba needs a classifier that was trained with --calibrate, and this one was not.")
+        raise UsageError("--proba needs a classifier, and this model is a regression: use --std instead.")
 
 
-def _kept(source: str | os.PathLike[str], about: Description, ids: Sequence[str] | None) -> list[str]:
+def _kept(source: FilePath, about: Description, ids: Sequence[str] | None) -> list[str]:
     """The columns to copy, after checking that the file has them and the model's inputs."""
     names = column_names(source)
     lacking = [name for name in about.kinds if name not in names]
@@ -85,11 +82,8 @@ def _check_texts(block: TableBlock, known: dict[str, set[str]]) -> None:
 
 
 def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool) -> Any:
-    added: dict[str, np.ndarray] = {}
-    if std:
-        added["prediction"], added["std"] = model.predict(block.inputs, return_std=True)
-    else:
-        added["prediction"] = model.predict(block.inputs)
+    predicted = model.predict(block.inputs, return_std=True) if std else [model.predict(block.inputs)]
+    added: dict[str, np.ndarray] = dict(zip(("prediction", "std"), predicted, strict=False))
     if proba:
         names = [f"probability_{label}" for label in model.classes_]
         added |= dict(zip(names, model.predict_proba(block.inputs).T, strict=True))

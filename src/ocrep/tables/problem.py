@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +9,13 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from ocrep._files.formats import DataError, check_columns
+from ocrep._files.formats import DataError, FilePath, check_columns
 from ocrep._files.frames import Table, column_names, read_table
 from ocrep.analysis.compare import MANY_LABELS
 
 FEWEST_ROWS = 10
-# A column with more different texts is an id or free text, for which one-hot coding is useless.
-MOST_CATEGORIES = 200
-# A column with at most this many different texts is never taken for an id, even if each row has its own text.
-FEW_CATEGORIES = 20
+MOST_CATEGORIES = 200  # a column with more different texts is an id or free text: one-hot coding is useless
+FEW_CATEGORIES = 20  # with at most this many, a column is never taken for an id, even if each row has its own text
 MOST_CLASSES = 1000
 EXACT = 2**53  # above this, some integers are not a float64
 _SAMPLE = 1000
@@ -49,7 +46,7 @@ class Problem:
 
 
 def read_problem(
-    path: str | os.PathLike[str],
+    path: FilePath,
     target: str,
     *,
     task: Literal["auto", "regression", "classification"] = "auto",
@@ -75,18 +72,9 @@ def read_problem(
     kinds = {name: cast(InputKind, table.kinds[name]) for name, reason in reasons.items() if not reason}
     if not kinds:
         raise DataError(f"{path} has no column to learn from other than the target {target!r}.")
-    return Problem(
-        X=table.frame[list(kinds)],
-        y=y,
-        target=target,
-        task=chosen,
-        task_reason=task_reason,
-        kinds=kinds,
-        left_out=left_out | {name: reason for name, reason in reasons.items() if reason},
-        ids=tuple(ids),
-        n_dropped=n_dropped,
-        near_numbers=_near_numbers(table),
-    )
+    left_out |= {name: reason for name, reason in reasons.items() if reason}
+    X = table.frame[list(kinds)]
+    return Problem(X, y, target, chosen, task_reason, kinds, left_out, tuple(ids), n_dropped, _near_numbers(table))
 
 
 def _nameless(name: str) -> bool:
@@ -94,7 +82,7 @@ def _nameless(name: str) -> bool:
     return not name.strip() or name.startswith("__index_level_")
 
 
-def _with_target(table: Table, target: str, drop: bool, path: Any) -> tuple[Table, int]:
+def _with_target(table: Table, target: str, drop: bool, path: FilePath) -> tuple[Table, int]:
     """Check the target; if `drop`, leave out the rows where it is missing."""
     kind = table.kinds[target]
     if kind in ("date", "other"):

@@ -23,8 +23,7 @@ from ocrep.tables.problem import InputKind, Problem, Task
 
 MISSING = "(missing)"  # the category that stands for a missing text
 _ATTRIBUTE = "ocrep_table_"
-# Called with the name of a stage, the amount done, and the total amount (None if unknown).
-StageProgress = Callable[[str, int, int | None], None]
+StageProgress = Callable[[str, int, int | None], None]  # stage, amount done, and total amount (None if unknown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

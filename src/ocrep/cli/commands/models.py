@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -143,8 +144,6 @@ def predict(
 
 def inspect(model: Model, as_json: AsJson = False) -> None:
     """Show what a model file holds."""
-    from dataclasses import asdict
-
     from sklearn.pipeline import Pipeline
 
     from ocrep.serialization import model_info
@@ -155,9 +154,8 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
     numbers = {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)}
     if as_json:
-        printing.json_object(
-            {"file": asdict(info), "table": None if about is None else asdict(about), "network": numbers}
-        )
+        table = None if about is None else asdict(about)
+        printing.json_object({"file": asdict(info), "table": table, "network": numbers})
         return
     pairs = [
         ("file", f"{info.type_name}, written {info.created}"),
