@@ -78,23 +78,19 @@ class _RELM(NetworkBased):
         self.random_state = random_state
 
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
-        n_hidden, gamma = self._search(X, y, seed)
-        network = self._network(n_hidden, seed, gamma=gamma).fit(X, y)
-        if not self.weighted:
-            return network
-        self.robust_weights_ = robust_weights(self._residuals(network, X, y))
-        return self._network(n_hidden, seed, gamma=gamma).fit(X, y, sample_weight=self.robust_weights_)
-
-    def _search(self, X: Any, y: Any, seed: int) -> tuple[int, float]:
-        """The size and the γ with the least cross-validation error; all sizes are read from one factor."""
         if self.grid is None:
             raise ValueError("grid=None: give 'relm', another named grid, or numbers > 0.")
         rule = KFold(n_folds=self.n_folds, grid=self.grid, floor=0.0)
         sizes = self._sizes()
         largest = self._network(sizes[-1], seed, gamma=Unregularized(), store_folds=rule.n_folds).fit(X, y)
+        # All sizes are read from the factor of the largest network.
         tried = [at_size(largest.factor_, largest.folds_, rule, size) for size in sizes]
         best = min(tried, key=lambda size: (size.cv_error, size.n_hidden))
-        return best.n_hidden, best.gamma
+        network = self._network(best.n_hidden, seed, gamma=best.gamma).fit(X, y)
+        if self.weighted:
+            self.robust_weights_ = robust_weights(self._residuals(network, X, y))
+            network.fit(X, y, sample_weight=self.robust_weights_)
+        return network
 
     def _sizes(self) -> list[int]:
         if not isinstance(self.n_hidden, str):

@@ -51,14 +51,11 @@ class Facts:
     labels: bool
     n_rows: int
     n_columns: int
-    n_resolved: int
-    """Singular values above the precision floor."""
+    n_resolved: int  # singular values above the precision floor
     rank: int
-    most_directions: int
-    """The largest possible rank of a matrix of this shape."""
+    most_directions: int  # the largest possible rank of a matrix of this shape
     condition_number: float
-    floor_condition: float
-    """The condition number at which σ_p equals the precision floor: 1/√ε."""
+    floor_condition: float  # the condition number at which σ_p equals the precision floor: 1/√ε
     best_cv_error: float
     best_cv_gamma: float
     rules: Sequence[RuleLine] = field(repr=False)

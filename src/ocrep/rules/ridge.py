@@ -48,12 +48,9 @@ class Formula:
     """One row of the table."""
 
     text: str
-    """The formula as it is printed."""
     source: str
-    gamma: Callable[[_Problem], float]
-    """The formula as it is computed; where it is not defined, it is infinite or divides by zero."""
-    degree: int = 2
-    """γ goes with c to this power when H is scaled by c."""
+    gamma: Callable[[_Problem], float]  # infinite, or an error of division by zero, where it is not defined
+    degree: int = 2  # γ goes with c to this power when H is scaled by c
     note: str = ""
 
 
