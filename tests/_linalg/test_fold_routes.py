@@ -50,7 +50,12 @@ def refitted(H, T, gamma, intercept, weight=None):
     return np.array(errors)
 
 
-ROUTES = {"gram": (1e2, 1), "gram, at its limit": (0.7 * PROVED_CONDITION, 1), "first block": (1e8, 1), "qr": (1e13, None)}
+ROUTES = {
+    "gram": (1e2, 1),
+    "gram, at its limit": (0.7 * PROVED_CONDITION, 1),
+    "first block": (1e8, 1),
+    "qr": (1e13, None),
+}
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer
 from ocrep._linalg import parallel
-from ocrep._linalg.blocks import BLOCK_ENTRIES
 from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, worker_count
+from ocrep._linalg.solve import CHUNK_ENTRIES as CHUNK
 from ocrep._linalg.solve import WIDEST_SHARED, WORKER_ENTRIES, workers_for
 
 
@@ -189,11 +189,15 @@ def test_fits_agree_on_any_number_of_threads_and_repeat_to_the_last_bit(threads,
 
 
 def test_workers_and_their_memory_are_bounded_however_many_threads_there_are(threads):
-    for number, workers in ((1, 1), (2, 2), (64, WORKER_ENTRIES // (5 * BLOCK_ENTRIES))):
+    for number, workers in ((1, 1), (2, 2), (16, 16)):
         threads(number)
-        assert workers_for(np.zeros((6800, 300))) == workers
-    assert workers_for(np.zeros((8, WIDEST_SHARED))) > 1
-    assert workers_for(np.zeros((8, WIDEST_SHARED + 1))) == 1
+        assert workers_for(500, CHUNK // 500) == workers
+    threads(1000)
+    for n_features, n_rows, n_held in ((500, 1000, 1), (300, 900, 3), (1024, 512, 1)):
+        each = 5 * n_rows * n_features + (n_held + 1) * n_features**2
+        assert workers_for(n_features, n_rows, n_held) * each <= WORKER_ENTRIES
+    assert workers_for(WIDEST_SHARED, 8) > 1
+    assert workers_for(WIDEST_SHARED + 1, 8) == 1
 
 
 def test_workers_share_the_threads_of_blas(threads):

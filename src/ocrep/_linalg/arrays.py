@@ -14,7 +14,6 @@ from array_api_compat import (
     to_device,
 )
 from array_api_compat import device as device_of
-from scipy.linalg.blas import dtrsm
 
 # An array of whichever library the user brought: no static type covers them all.
 Array: TypeAlias = Any
@@ -29,6 +28,12 @@ def as_float64(values: Any) -> Array:
     array = values if is_array_api_obj(values) else np.asarray(values, dtype=np.float64)
     xp = array_namespace(array)
     return xp.astype(array, xp.float64, copy=False)
+
+
+def as_floats(values: Any) -> Array:
+    """Give `values` as `as_float64` does, but leave float32 as it is: it can be converted piece by piece."""
+    single = is_array_api_obj(values) and values.dtype == array_namespace(values).float32
+    return values if single else as_float64(values)
 
 
 def take_rows(A: Any, index: Any) -> Any:
@@ -72,7 +77,7 @@ def cholesky(A: Array) -> Array | None:
     return R if bool(xp.all(xp.isfinite(R))) else None
 
 
-# Triangles up to this width are left to SciPy.
+# Triangles up to this width are solved directly.
 _NARROW = 64
 
 
@@ -90,12 +95,13 @@ def times_inverse(B: Array, R: Array) -> Array:
 def _substitute(B: np.ndarray, R: np.ndarray) -> None:
     """B ← B R⁻¹ by halves, so that nearly all of it are NumPy's matrix products.
 
-    SciPy could do the whole, but on a BLAS of its own, whose threads fight with those of NumPy's, and without letting
-    other threads of Python go on meanwhile.
+    SciPy's substitution would do, but it runs on a BLAS of its own, whose threads fight with those of NumPy's, and
+    holds the interpreter, so that workers wait for each other.
     """
     k = R.shape[0]
     if k <= _NARROW:
-        B[...] = dtrsm(1.0, R.T, B.T, lower=1).T
+        # Rᵀ upside down is upper triangular, and elimination of that is plain back substitution.
+        B[...] = np.linalg.solve(R[::-1, ::-1].T, B[:, ::-1].T)[::-1].T
         return
     half = k // 2
     _substitute(B[:, :half], R[:half, :half])
@@ -127,6 +133,7 @@ __all__ = [
     "Array",
     "array_namespace",
     "as_float64",
+    "as_floats",
     "cholesky",
     "device_of",
     "overwritten",

@@ -39,6 +39,8 @@ class RowBlocks:
     encode: Callable[[Any], Encoded] = _unchanged
     labels: bool = False
     """Whether T codes classes as ±1."""
+    n_features: int | None = None
+    """Columns of H, if H is on the host and its blocks may be worked on by several workers."""
 
     def blocks(self) -> Iterator[Encoded]:
         """All rows as blocks `(H, T, sample_weight)`."""

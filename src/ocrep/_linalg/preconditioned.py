@@ -43,7 +43,10 @@ class PreconditionedSums:
     def add(self, block: Encoded) -> PreconditionedSums:
         xp, rows, counts = array_namespace(self.R1), RowBlock.of(*block), self.counts
         Y = times_inverse(rows.design(counts.shift, counts.intercept), self.R1)
-        return PreconditionedSums(self.R1, self.G + xp.matmul(xp.matrix_transpose(Y), Y), counts.add(rows))
+        product = xp.matmul(xp.matrix_transpose(Y), Y)
+        if counts.n_seen:
+            product += self.G
+        return PreconditionedSums(self.R1, product, counts.add(rows))
 
     def merge(self, other: PreconditionedSums) -> PreconditionedSums:
         """The sums over the rows of both, which must share R₁ and the shift."""

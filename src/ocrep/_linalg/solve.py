@@ -1,4 +1,4 @@
-"""The one place that chooses a route from rows to factors, and runs it with or without a checkpoint."""
+"""Choose the route from rows to factors (Gram matrix, preconditioned, reflections), and run it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 
 from ocrep._linalg.arrays import Array
-from ocrep._linalg.blocks import BLOCK_ENTRIES, Encoded, RowBlocks
+from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sums
@@ -23,13 +23,15 @@ from ocrep._linalg.spectrum import Spectrum
 
 SOLVERS = ("auto", "gram", "qr")
 
-# All workers together hold at most this much, about 380 MB, and each so many copies of its block.
+# All workers together hold at most this much, about 380 MB, and each so many copies of the rows it works on.
 WORKER_ENTRIES = 48 * 2**20
 _COPIES = 5
 # Beyond this many columns a block keeps all threads of BLAS busy by itself.
 WIDEST_SHARED = 1024
 # 4 MB of float64: so many features of a block are formed at a time, and stay in the cache of a core.
 CHUNK_ENTRIES = 2**19
+# Reflections work on so many rows per column at a time: each time R is triangularized again, which adds a third.
+_ROWS_PER_COLUMN = 3
 # So many folds would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
 MANY_FOLDS = 20
 
@@ -118,7 +120,6 @@ class _Run:
     def __init__(self, rows: RowBlocks, intercept: bool, plan: FoldPlan | None, checkpoint: Checkpoint | None) -> None:
         self._rows, self._intercept, self._plan, self._checkpoint = rows, intercept, plan, checkpoint
         self._ahead: Iterator[Any] | None = None
-        self._first: Encoded | None = None
 
     def start(self, solver: str) -> GramSums | PreconditionedSums | None:
         """The summary of the first block on the route to take; None for reflections."""
@@ -131,13 +132,13 @@ class _Run:
         self._ahead = chain(head, stream)
         if not head or (solver == "auto" and len(head) < 2 and stage is None):
             return None
-        self._first = self._rows.encode(head[0])
-        gram = GramSums.of(self._first, intercept=self._intercept)
+        first = self._rows.encode(head[0])
+        gram = GramSums.of(first, intercept=self._intercept)
         for block in head[1:] if solver == "gram" and not gram.counts.shift_known else ():
             gram = gram.add(self._rows.encode(block))
         if stage is FoldGrams or (stage is None and (solver == "gram" or is_promising(gram.matrix, gram.counts))):
             return gram
-        return PreconditionedSums.led_by(self._first, intercept=self._intercept)
+        return PreconditionedSums.led_by(first, intercept=self._intercept)
 
     def by_gram(self, first: GramSums, solver: str) -> Solved | None:
         """Route 1, or 3 where the sums prove too little."""
@@ -161,12 +162,13 @@ class _Run:
     def by_reflections(self) -> Solved:
         """Route 4: the slow one that is always right."""
         intercept, encode, plan = self._intercept, self._rows.encode, self._plan
+
+        def factored(so_far: Factor | None, raw: Any) -> Factor:
+            blocks = (encode(chunk) for chunk in _chunks(raw, self._height(_ROWS_PER_COLUMN)))
+            return Factor.fold(blocks, intercept=intercept, start=so_far)
+
         if plan is None:
-            return Solved(
-                self._accumulate(
-                    Factor, lambda so_far, raw: Factor.fold([encode(raw)], intercept=intercept, start=so_far)
-                )
-            )
+            return Solved(self._accumulate(Factor, factored))
 
         def step(so_far: FoldFactors | None, raw: Any) -> FoldFactors:
             return (so_far or FoldFactors.empty(plan)).absorb([raw], intercept=intercept, encode=encode)
@@ -200,9 +202,7 @@ class _Run:
 
     def _sums(self, kind: Callable[[tuple[Sums, ...]], AllSums], empty: Sums, *, saved: bool = True) -> AllSums:
         """The sums of each fold, or of all rows as the only one."""
-        plan, encode = self._plan, self._rows.encode
-        on_host = isinstance(empty.counts.shift, np.ndarray)
-        height = max(1, CHUNK_ENTRIES // empty.counts.n_features) if on_host else None
+        plan, encode, height = self._plan, self._rows.encode, self._height()
 
         def step(so_far: AllSums | None, raw: Any) -> AllSums:
             sums: list[Any] = list(so_far.sums) if so_far else [empty] * (plan.n_folds if plan else 1)
@@ -221,11 +221,20 @@ class _Run:
         head = [block for _, block in zip(range(2), blocks, strict=False)]
         if len(head) == 1:
             return step(None, head[0])
-        if head and self._first is None:
-            self._first = self._rows.encode(head[0])
-        workers = workers_for(self._first[0]) if self._first else 1
+        workers, width = 1, self._rows.n_features
+        if head and width is not None:
+            height = self._height(None if issubclass(kind, FoldSums) else _ROWS_PER_COLUMN)
+            held = 1 if self._plan is None else self._plan.n_folds
+            workers = workers_for(width, min(height or 1, head[0][0].shape[0]), held)
         found = accumulate(step, chain(head, blocks), workers)
         return reduce(kind.merge, found) if found else _no_rows()
+
+    def _height(self, rows_per_column: int | None = None) -> int | None:
+        """How many rows are worked on at a time; None for all of a block."""
+        width = self._rows.n_features
+        if width is None:
+            return None
+        return max(1, CHUNK_ENTRIES // width) if rows_per_column is None else rows_per_column * width
 
 
 def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
@@ -238,15 +247,16 @@ def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, .
         yield tuple(None if values is None else values[start : start + height, ...] for values in block)
 
 
-def workers_for(H: Array) -> int:
-    """How many blocks such as H are worked on at a time.
+def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
+    """How many workers may form `n_rows` rows of H at a time and hold `n_held` matrices M × M each.
 
     One thread per block scales where several threads in one factorization do not. But wide blocks keep the threads of
-    BLAS busy by themselves and would need M² numbers in every worker, and a GPU is one worker.
+    BLAS busy by themselves, and a GPU is one worker.
     """
-    if not isinstance(H, np.ndarray) or H.shape[1] > WIDEST_SHARED:
+    if n_features > WIDEST_SHARED:
         return 1
-    return max(1, min(worker_count(), WORKER_ENTRIES // (_COPIES * max(BLOCK_ENTRIES, H.size))))
+    entries = _COPIES * n_rows * n_features + (n_held + 1) * n_features**2
+    return max(1, min(worker_count(), WORKER_ENTRIES // entries))
 
 
 def _no_rows() -> Any:

@@ -1,4 +1,4 @@
-"""A triangular root R of a Gram matrix, RᵀR = G, whose targets may depend on each other or fit to the last digit."""
+"""The triangular root R of a Gram matrix G = RᵀR of features and targets."""
 
 from __future__ import annotations
 

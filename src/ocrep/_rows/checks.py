@@ -1,4 +1,4 @@
-"""What rows must be: one check and one sentence for each mistake, whatever the rows are."""
+"""Every check of rows: inputs, targets, labels and weights, with the same error message for rows of every kind."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from ocrep._rows.survey import Needs, Survey
 class MemoryRows(LocalRows):
     """Arrays, lists, data frames and sparse matrices, or arrays that stay on their device."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, part: str = "", number: int = 0, start: int = 0):
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, part: str = "", number: int = 0):
         self._given = X, y, sample_weight
-        self._part, self._number, self.start = part, number, start
+        self._part, self._number = part, number
         self._block: Block | None = None
 
     def check(self, needs: Needs) -> int:

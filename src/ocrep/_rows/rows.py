@@ -16,8 +16,6 @@ Summary = TypeVar("Summary")
 class Part(ABC):
     """Rows that can be read here, block by block."""
 
-    start: int = 0
-    """The global number of the first row."""
     n_parts_read: int = 0
     """How many parts (files, blocks) the current pass has begun."""
 

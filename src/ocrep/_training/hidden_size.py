@@ -1,4 +1,4 @@
-"""All hidden sizes from one factor: the factor of the first m units is a leading block."""
+"""Choose the number of hidden units: the factors of all smaller layers are leading blocks of the largest one's."""
 
 from __future__ import annotations
 

@@ -29,6 +29,8 @@ class Learned:
     columns: tuple[str, ...] | None
     n_outputs: int
     """Columns of T."""
+    on_device: bool = False
+    """Whether the rows are arrays of another library than NumPy."""
 
     @classmethod
     def of(cls, recipe: Recipe, survey: Survey) -> Learned:
@@ -42,7 +44,7 @@ class Learned:
             if survey.like is not None:
                 layer.map_ = layer.map_.to_device_of(survey.like)
         n_outputs = _n_outputs(targets, survey)
-        return cls(layer, targets, n_inputs, survey.columns, n_outputs)
+        return cls(layer, targets, n_inputs, survey.columns, n_outputs, survey.like is not None)
 
     @property
     def n_features(self) -> int:
@@ -63,12 +65,12 @@ class Learned:
 
     @property
     def height(self) -> int:
-        return block_rows(self.n_features + self.n_outputs, self.n_inputs)
+        return block_rows(self.n_features + self.n_outputs, self.n_inputs, on_device=self.on_device)
 
     def row_blocks(self, part: Part) -> RowBlocks:
         """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
         read = partial(part.triples, self.targets.code, self.height)
-        return RowBlocks(read, self.encode, labels=self.targets.labels)
+        return RowBlocks(read, self.encode, self.targets.labels, None if self.on_device else self.n_features)
 
     def unweighted(self) -> Learned:
         """The same maps without the weights of classes, for counting errors."""
@@ -87,9 +89,10 @@ def _n_outputs(targets: Numbers | Labels, survey: Survey) -> int:
     return 1 if len(targets.classes) == 2 else len(targets.classes)
 
 
-def block_rows(n_columns: int, n_inputs: int = 0) -> int:
+def block_rows(n_columns: int, n_inputs: int = 0, *, on_device: bool = False) -> int:
     """Rows per block for [H | T] of `n_columns`, made from `n_inputs`.
 
-    At least four times the columns, so that re-triangularizing R with each block adds at most a quarter.
+    At least four times the columns, so that re-triangularizing R with each block adds at most a quarter. A device
+    takes 16 times as many: it has the memory, and each block costs it a hundred launches.
     """
-    return max(4 * n_columns, BLOCK_ENTRIES // (n_columns + n_inputs))
+    return max(4 * n_columns, (16 if on_device else 1) * BLOCK_ENTRIES // (n_columns + n_inputs))

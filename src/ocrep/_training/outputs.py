@@ -37,7 +37,7 @@ def network_outputs(learned: Learned, coef: Array, intercept: Any, X: Any) -> Ar
     if on_host:
         on_chunks(worker, X.shape[0], X.shape[1] + weights.shape[0])
     else:
-        height = block_rows(weights.shape[0], X.shape[1])
+        height = block_rows(weights.shape[0], X.shape[1], on_device=True)
         for part in row_slices(X.shape[0], height):
             worker(height)(part)
     return outputs

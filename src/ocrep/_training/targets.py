@@ -1,4 +1,4 @@
-"""`Numbers` and `Labels`: what is learned, and how targets become the columns T of [H | T]."""
+"""`Numbers` and `Labels`: how targets become numbers to fit, and what the rows of each class weigh."""
 
 from __future__ import annotations
 

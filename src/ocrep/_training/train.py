@@ -1,4 +1,4 @@
-"""`train`: from a recipe and rows to a `Training`; the one learn loop for rows of every kind."""
+"""`train`: learn from rows of every kind; the only function that does, for all estimators."""
 
 from __future__ import annotations
 

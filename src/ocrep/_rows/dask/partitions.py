@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
@@ -25,8 +24,6 @@ from ocrep._rows.memory import kind_of
 ARITY = 8
 # A cluster tries a task again so often when it raises; the scheduler itself handles a worker that dies.
 RETRIES = 2
-# Rows of partitions of unknown height are numbered from here on: no partition is higher than this.
-FAR_APART = 2**40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,8 +34,6 @@ class Partitions:
     """What makes the rows."""
     rows: tuple[Any, ...]
     """The graph's node that gives each partition's rows."""
-    starts: tuple[int, ...]
-    """The number of each partition's first row: the global one where heights are known."""
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any = None) -> Partitions:
@@ -67,8 +62,7 @@ class Partitions:
             _together, *others, meta=X._meta, align_dataframes=False, enforce_metadata=False
         ).optimize()
         keys = list(flatten(rows.__dask_keys__()))
-        starts = tuple(FAR_APART * i for i in range(len(keys)))
-        return cls(_naming([rows], [[key] for key in keys]), tuple(map(TaskRef, keys)), starts)
+        return cls(_naming([rows], [[key] for key in keys]), tuple(map(TaskRef, keys)))
 
     @classmethod
     def _of_arrays(cls, named: dict[str, Any]) -> Partitions:
@@ -76,14 +70,10 @@ class Partitions:
         aligned = [X, *(_like(X, name, in_row_chunks(part)) for name, part in named.items() if name != "X")]
         sources = optimize(*aligned)
         keys = list(zip(*(flatten(source.__dask_keys__()) for source in sources), strict=True))
-        heights = X.chunks[0]
-        starts = (
-            [FAR_APART * i for i in range(len(heights))] if _unknown(heights) else accumulate(heights[:-1], initial=0)
-        )
-        return cls(_naming(sources, keys), tuple(List(*map(TaskRef, row)) for row in keys), tuple(map(int, starts)))
+        return cls(_naming(sources, keys), tuple(List(*map(TaskRef, row)) for row in keys))
 
     def accumulate(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
-        """merge(…) in a tree over work(rows, number, start) of every partition; only the result comes here.
+        """merge(…) in a tree over work(rows, number) of every partition; only the result comes here.
 
         The tree depends on the number of partitions alone, and so does the order of rounding.
         """
@@ -102,8 +92,8 @@ class Partitions:
         # A node of the graph and not scattered data: a cluster makes it anew when the worker that held it dies.
         layer: dict[Any, Any] = {**self.graph, f"{name}-work": DataNode(f"{name}-work", work)}
         nodes = [(name, 0, number) for number in range(len(self.rows))]
-        for key, rows, start in zip(nodes, self.rows, self.starts, strict=True):
-            layer[key] = Task(key, _call, TaskRef(f"{name}-work"), rows, key[2], start)
+        for key, rows in zip(nodes, self.rows, strict=True):
+            layer[key] = Task(key, _call, TaskRef(f"{name}-work"), rows, key[2])
         level = 0
         while level == 0 or len(nodes) > 1:
             level += 1

@@ -29,8 +29,8 @@ class Declared:
 class PartitionRows(MemoryRows):
     """The rows of one partition, in the memory of its worker."""
 
-    def __init__(self, rows: Any, number: int, start: int, declared: Declared) -> None:
-        super().__init__(*rows, part=f"Partition {number}", number=number, start=start)
+    def __init__(self, rows: Any, number: int, declared: Declared) -> None:
+        super().__init__(*rows, part=f"Partition {number}", number=number)
         self._declared = declared
 
     def check(self, needs: Needs) -> int:
@@ -88,9 +88,9 @@ class DaskRows(Rows):
         return self._partitions.accumulate(what, partial(_on_partition, step, self._declared), merge)
 
 
-def _on_partition(step: Callable[[Part], Any], declared: Declared, rows: Any, number: int, start: int) -> Any:
+def _on_partition(step: Callable[[Part], Any], declared: Declared, rows: Any, number: int) -> Any:
     with naming_partition(number):
-        return step(PartitionRows(rows, number, start, declared))
+        return step(PartitionRows(rows, number, declared))
 
 
 def _survey(needs: Needs, part: PartitionRows) -> Survey | None:
