@@ -486,7 +486,7 @@ def test_a_type_of_ours_without_a_name_is_not_written(file):
     assert not file.exists()
 
 
-@pytest.mark.parametrize("change", [{"R": "Q"}, {"R": None}], ids=["renamed", "missing"])
+@pytest.mark.parametrize("change", [{"triangular": "Q"}, {"triangular": None}], ids=["renamed", "missing"])
 def test_a_file_whose_types_had_other_fields_is_refused(change, file):
     save_model(PinvRegressor(3).fit(X, Y), file)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, device_of
+from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, as_floats, device_of
+from ocrep._linalg.blocks import slices_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -15,13 +16,14 @@ class RowBlock:
     """Rows of features H and targets T, and what they count for."""
 
     H: Array
+    """float64, or float32 with fewer rows than columns: such rows are kept, and converted where they are used."""
     T: Array
     weight: Array | None
 
     @classmethod
     def of(cls, H: Any, T: Any, sample_weight: Any = None) -> RowBlock:
         """Check shapes and weights; T of shape (n,) becomes one column."""
-        H, T = as_float64(H), as_float64(T)
+        H, T = as_floats(H), as_float64(T)
         T = T[:, None] if T.ndim == 1 else T
         if H.ndim != 2 or T.ndim != 2 or H.shape[0] != T.shape[0]:
             raise ValueError(
@@ -30,7 +32,7 @@ class RowBlock:
         weight = None if sample_weight is None else as_float64(sample_weight)
         if weight is not None:
             _check_weights(weight, H.shape[0])
-        return cls(H, T, weight)
+        return cls(H if H.shape[0] < H.shape[1] else as_float64(H), T, weight)
 
     @property
     def n_positive(self) -> int:
@@ -58,11 +60,10 @@ class RowBlock:
         xp = array_namespace(self.H)
         if self.weight_sum == 0.0:
             return self.zeros()
-        if self.weight is None:
-            means = [xp.mean(part, axis=0) for part in (self.H, self.T)]
-        else:
-            means = [xp.matmul(self.weight / self.weight_sum, part) for part in (self.H, self.T)]
-        return xp.concat(means)
+        if self.weight is None and self.H.dtype == xp.float64:
+            return xp.concat([xp.mean(part, axis=0) for part in (self.H, self.T)])
+        weight = xp.ones_like(self.T[:, 0]) if self.weight is None else self.weight
+        return xp.concat([averages(weight / self.weight_sum, part) for part in (self.H, self.T)])
 
     def zeros(self) -> Array:
         """One zero per column of [H | T]."""
@@ -72,7 +73,7 @@ class RowBlock:
     def parts(self, shift: Array, intercept: bool) -> tuple[Array, Array]:
         """√w·(H − s) and √w·[1 | T − s]; without an intercept √w·H and √w·T, copied only if there are weights."""
         xp = array_namespace(self.H)
-        H, rest = self.H, self.T
+        H, rest = as_float64(self.H), self.T
         if intercept:
             M = H.shape[1]
             ones = xp.ones((H.shape[0], 1), dtype=xp.float64, device=device_of(H))
@@ -93,6 +94,17 @@ class RowBlock:
         xp = array_namespace(self.H)
         if not all(bool(xp.all(xp.isfinite(part))) for part in (self.H, self.T)):
             raise ValueError("H or T holds NaN or infinity: remove or impute such rows.")
+
+
+def averages(weights: Array, H: Array) -> Array:
+    """weights·H in float64, for one row of weights or several, without a float64 copy of all H."""
+    xp = array_namespace(H)
+    if H.dtype == xp.float64:
+        return xp.matmul(weights, H)
+    total = xp.zeros((*weights.shape[:-1], H.shape[1]), dtype=xp.float64, device=device_of(H))
+    for rows in slices_of(H.shape[0], H.shape[1]):
+        total = total + xp.matmul(weights[..., rows], as_float64(H[rows, :]))
+    return total
 
 
 def _check_weights(weight: Array, n_rows: int) -> None:
@@ -199,9 +211,8 @@ class Counts:
         return cls(arrays["shift"], n_targets, bool(intercept), n_rows, weight_sum, bool(whole), n_seen, bool(known))
 
 
-def counted(block: tuple[Any, ...], counts: Counts | None, intercept: bool) -> tuple[Array, Counts]:
-    """√w·[1 | H − s | T − s] of a block `(H, T)` or `(H, T, sample_weight)`, and the counts with its rows added."""
+def counted(block: tuple[Any, ...], counts: Counts | None, intercept: bool) -> tuple[RowBlock, Counts]:
+    """The rows of a block `(H, T)` or `(H, T, sample_weight)`, checked, and the counts with them added."""
     rows = RowBlock.of(*block)
     rows.check_finite()
-    counts = (Counts.none(rows, intercept) if counts is None else counts).add(rows)
-    return rows.design(counts.shift, counts.intercept), counts
+    return rows, (Counts.none(rows, intercept) if counts is None else counts).add(rows)

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_torch_namespace
 
-from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, device_of, triangle
-from ocrep._linalg.counts import Counts, counted
-from ocrep._linalg.qdwh import SMALL, svd_by_polar
-from ocrep._linalg.spectrum import Spectrum, StoredVectors
-
-FEWEST_COLUMNS = 64
-
-
-def rank_tolerance(n_columns: int, sigma_1: float) -> float:
-    """Singular values up to this size are rounding noise.
-
-    It grows with the columns of R, not with the rows: R carries the same spectrum however many rows
-    went into it, and a rank that fell when rows were added would be absurd. Not less than for 64 columns: merging
-    block after block leaves about 20·ε·σ₁ in a duplicated column however few there are.
-    """
-    return max(n_columns, FEWEST_COLUMNS) * EPS * sigma_1
+from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, device_of, triangle
+from ocrep._linalg.counts import Counts, RowBlock, counted
+from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
+from ocrep._linalg.svd import numerical_rank, triangle_svd, wide_svd, without_constants
+from ocrep._linalg.svd import rank_tolerance as rank_tolerance
+from ocrep._linalg.wide import WideProblem
+from ocrep._linalg.wide_rows import WideRows
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Factor:
     """The R of √w·[1 | H − s | T − s] = QR, and the counts of the rows.
 
     Factors merge: the factor of all rows is the factor of the stacked factors, in any order. The ones
     column is there only with an intercept; the block behind it is then the factor of the centred data.
+
+    As long as rows are fewer than features, they are kept as they came, and R is computed only if it is asked for.
     """
 
-    R: Array
-    """Upper trapezoidal, with at most as many rows as rows were seen."""
+    triangular: Array | None
+    """R, where it was computed already."""
     counts: Counts
+    rows: WideRows | None = None
+    """The rows themselves, as long as they are fewer than the features."""
 
     @classmethod
     def of(cls, H: Any, T: Any, *, sample_weight: Any = None, intercept: bool = False) -> Factor:
@@ -46,11 +41,17 @@ class Factor:
 
     @classmethod
     def fold(
-        cls, blocks: Iterable[tuple[Any, ...]], *, intercept: bool | None = None, start: Factor | None = None
+        cls,
+        blocks: Iterable[tuple[Any, ...]],
+        *,
+        intercept: bool | None = None,
+        start: Factor | None = None,
+        copy: bool = True,
     ) -> Factor:
         """Factor row blocks `(H, T)` or `(H, T, sample_weight)` one after the other, holding one at a time.
 
-        With `start`, the rows are added to those of that factor, and `intercept` is its own.
+        With `start`, the rows are added to those of that factor, and `intercept` is its own. `copy=False` promises that
+        nobody changes the arrays later, since rows fewer than features are kept.
         """
         factor = start
         if start is not None and intercept not in (None, start.counts.intercept):
@@ -58,8 +59,8 @@ class Factor:
                 f"The factor has intercept={start.counts.intercept}, and intercept={intercept} is asked for."
             )
         for block in blocks:
-            design, counts = counted(block, None if factor is None else factor.counts, bool(intercept))
-            factor = Factor(_checked_triangle(design if factor is None else _stacked(factor.R, design)), counts)
+            new, counts = counted(block, None if factor is None else factor.counts, bool(intercept))
+            factor = _of_few_rows(factor, new, counts, copy=copy) or _of_many_rows(factor, new, counts)
         if factor is None:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
         return factor
@@ -73,37 +74,40 @@ class Factor:
         counts = self.counts.merge(other.counts)
         if self.counts.weight_sum == 0.0:
             return other
-        return Factor(_checked_triangle(_stacked(self.R, other._shifted_to(counts.shift).R)), counts)
+        if self.rows and other.rows and self.rows.n_rows + other.rows.n_rows < counts.n_features:
+            return Factor(None, counts, self.rows.merge(other.rows))
+        parts = [_root_about(factor, counts.shift) for factor in (self, other)]
+        return Factor(_checked_triangle(array_namespace(counts.shift).concat(parts)), counts)
+
+    @cached_property
+    def R(self) -> Array:  # noqa: N802 - the usual symbol
+        """Upper trapezoidal, with at most as many rows as rows were seen."""
+        return self.triangular if self.rows is None else _checked_triangle(_root_about(self, self.counts.shift))
+
+    @cached_property
+    def problem(self) -> WideProblem | None:
+        """The rows as a problem of as many dimensions as rows, where they are fewer than the features."""
+        return None if self.rows is None else WideProblem(self.rows, self.counts)
 
     def spectrum(self) -> Spectrum:
-        """The SVD of H (centred with an intercept), from the small R alone."""
-        xp = array_namespace(self.R)
+        """The SVD of H (centred with an intercept), from the small R alone, or from rows fewer than features."""
+        if self.problem is not None:
+            return self.problem.spectrum()
         M = self.n_features
         R = self.centred()
-        k = min(R.shape[0], M)
-        U, sigma, Vt = _svd(R[:k, :M])
+        xp, k = array_namespace(R), min(R.shape[0], M)
+        U, sigma, Vt = (wide_svd if k < M else triangle_svd)(R[:k, :M])
         UtT = xp.matmul(xp.matrix_transpose(U), R[:k, M:])
-        tolerance = rank_tolerance(M, float(sigma[0]) if k else 0.0)
-        p = int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
+        p = numerical_rank(sigma, M)
         unexplained = xp.concat([UtT[p:, :], R[k:, M:]])
-        residual = xp.sum(unexplained * unexplained, axis=0)
-        return self.with_svd(sigma[:p], Vt[:p, :], UtT[:p, :], residual, discarded=sigma[p:])
-
-    def with_svd(self, sigma: Array, Vt: Array, UtT: Array, residual: Array, *, discarded: Array) -> Spectrum:
-        """The spectrum made of this SVD and the counts of the rows."""
-        mean, M = self.means(), self.n_features
-        return Spectrum(
-            sigma=sigma,
-            right=StoredVectors(Vt),
-            UtT=UtT,
-            residual=residual,
-            n=self.counts.n,
-            n_rows=self.counts.n_rows,
-            weight_sum=self.counts.weight_sum,
-            discarded=discarded,
-            mean_H=mean[:M],
-            mean_T=mean[M:],
-            intercept_fitted=self.counts.intercept,
+        return spectrum_of(
+            self.counts,
+            self.means(),
+            sigma=sigma[:p],
+            right=StoredVectors(Vt[:p, :]),
+            UtT=UtT[:p, :],
+            residual=xp.sum(unexplained * unexplained, axis=0),
+            discarded=sigma[p:],
         )
 
     def leading(self, n_features: int) -> Factor:
@@ -111,14 +115,16 @@ class Factor:
         first, M = int(self.counts.intercept), self.n_features
         if not 1 <= n_features <= M:
             raise ValueError(f"There are {M} features: n_features={n_features} is not among 1, …, {M}.")
-        xp = array_namespace(self.R)
+        xp = array_namespace(self.counts.shift)
+        shift = xp.concat([self.counts.shift[:n_features], self.counts.shift[M:]])
+        if self.rows and self.rows.n_rows < n_features:
+            return Factor(None, self.counts.about(shift), self.rows.leading(n_features))
         m = first + n_features
         rows = min(m, self.R.shape[0])
         top = xp.concat([self.R[:rows, :m], self.R[:rows, first + M :]], axis=1)
         # Below the block only targets remain; their few columns are triangularized again.
         rest = triangle(self.R[rows:, first + M :])
         below = xp.concat([xp.zeros((rest.shape[0], m), dtype=rest.dtype, device=device_of(rest)), rest], axis=1)
-        shift = xp.concat([self.counts.shift[:n_features], self.counts.shift[M:]])
         return Factor(xp.concat([top, below]), self.counts.about(shift))
 
     def select(self, features: Sequence[int] | np.ndarray) -> Factor:
@@ -132,17 +138,19 @@ class Factor:
 
     def squared_error(self, weights: Array, intercept: Array) -> Array:
         """Σ w‖t − hW − b‖² over the rows of this factor, for weights (…, M, Q) and constants (…, Q)."""
-        return array_namespace(self.R).sum(self.squared_error_by_target(weights, intercept), axis=-1)
+        return array_namespace(weights).sum(self.squared_error_by_target(weights, intercept), axis=-1)
 
     def squared_error_by_target(self, weights: Array, intercept: Array) -> Array:
         """The same for each target, (…, Q)."""
-        xp, shift = array_namespace(self.R), self.counts.shift
-        first, M = int(self.counts.intercept), self.n_features
-        error = self.R[:, first + M :] - xp.matmul(self.R[:, first : first + M], weights)
-        if first:
-            about_shift = intercept - shift[M:] + xp.matmul(shift[:M], weights)
-            error = error - self.R[:, :1] * about_shift[..., None, :]
-        return xp.sum(error * error, axis=-2)
+        shift, M = self.counts.shift, self.n_features
+        xp, total = array_namespace(shift), 0.0 * weights[..., 0, :]
+        about_shift = intercept - shift[M:] + xp.matmul(shift[:M], weights)
+        for ones, H, T in _pieces(self):
+            error = T - xp.matmul(H, weights)
+            if self.counts.intercept:
+                error = error - ones * about_shift[..., None, :]
+            total = total + xp.sum(error * error, axis=-2)
+        return total
 
     @property
     def n_features(self) -> int:
@@ -155,34 +163,24 @@ class Factor:
             f"n_targets={counts.n_targets}, intercept={counts.intercept})"
         )
 
-    def _shifted_to(self, shift: Array) -> Factor:
-        """The same rows about another shift: only the row that belongs to the ones column changes."""
-        if not self.counts.intercept or self.R.shape[0] == 0:
-            return self
-        xp = array_namespace(self.R)
-        top = xp.concat([self.R[0, :1], self.R[0, 1:] + self.R[0, 0] * (self.counts.shift - shift)])
-        return Factor(xp.concat([top[None, :], self.R[1:, :]]), self.counts.about(shift))
-
     def means(self) -> Array:
         """Weighted column means of [H | T]; zeros without an intercept."""
         counts = self.counts
         if not counts.intercept or counts.weight_sum == 0.0:
             return counts.shift
+        if self.rows:
+            return self.rows.averages((self.rows.root_weight**2 / counts.weight_sum)[None, :])[0, :]
         return counts.shift + self.R[0, 1:] / self.R[0, 0]
 
     def centred(self) -> Array:
-        """The block behind the ones column; columns that are constant up to rounding become exactly zero.
-
-        Rounding leaves noise of size ε·|mean|·√Σw in them, and the rank tolerance, relative to σ₁, cannot see that
-        when all columns are constant.
-        """
+        """The block behind the ones column; columns that are constant up to rounding become exactly zero."""
         if not self.counts.intercept:
             return self.R
-        xp = array_namespace(self.R)
-        R = self.R[1:, 1:]
-        noise = 4.0 * EPS * self.counts.weight_sum**0.5 * xp.abs(self.means())
-        varies = xp.sqrt(xp.sum(R * R, axis=0)) > noise
-        return xp.where(varies, R, xp.zeros((), dtype=R.dtype, device=device_of(R)))
+        return without_constants(self.R[1:, 1:], self.means(), self.counts.weight_sum)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of pickles and copies what can be computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return {"R": np.asarray(self.R), **self.counts.to_arrays()}
@@ -192,8 +190,46 @@ class Factor:
         return cls(arrays["R"], Counts.from_arrays(arrays))
 
 
-def _stacked(above: Array, below: Array) -> Array:
-    return array_namespace(above).concat([above, below])
+def _of_few_rows(factor: Factor | None, new: RowBlock, counts: Counts, *, copy: bool) -> Factor | None:
+    """The rows so far and these as they are; None if they are no longer fewer than the features."""
+    if (factor is not None and factor.rows is None) or counts.n_rows >= counts.n_features:
+        return None
+    rows = WideRows.of(new, copy=copy)
+    return Factor(None, counts, factor.rows.merge(rows) if factor is not None and factor.rows else rows)
+
+
+def _of_many_rows(factor: Factor | None, new: RowBlock, counts: Counts) -> Factor:
+    """The triangle of the rows so far and these."""
+    design = new.design(counts.shift, counts.intercept)
+    if factor is not None:
+        design = array_namespace(design).concat([_root_about(factor, counts.shift), design])
+    return Factor(_checked_triangle(design), counts)
+
+
+def _root_about(factor: Factor, shift: Array) -> Array:
+    """An array with the inner products of √w·[1 | H − s | T − s] about another shift s.
+
+    In a triangle, only the row that belongs to the ones column changes.
+    """
+    if factor.rows:
+        return factor.rows.design(shift, factor.counts.intercept)
+    R, counts = factor.R, factor.counts
+    if not counts.intercept or R.shape[0] == 0:
+        return R
+    xp = array_namespace(R)
+    top = xp.concat([R[0, :1], R[0, 1:] + R[0, 0] * (counts.shift - shift)])
+    return xp.concat([top[None, :], R[1:, :]])
+
+
+def _pieces(factor: Factor) -> Iterator[tuple[Array, Array, Array]]:
+    """√w·1, √w·(H − s) and √w·(T − s), or the triangle in their place."""
+    first, M, rows, shift = int(factor.counts.intercept), factor.n_features, factor.rows, factor.counts.shift
+    if rows is None:
+        yield factor.R[:, :1], factor.R[:, first : first + M], factor.R[:, first + M :]
+        return
+    for part, H in rows.pieces(shift[:M]):
+        ones = rows.root_weight[part, None]
+        yield ones, H, ones * (rows.T[part, :] - shift[M:])
 
 
 def _checked_triangle(rows: Array) -> Array:
@@ -202,11 +238,3 @@ def _checked_triangle(rows: Array) -> Array:
     if not bool(array_namespace(R).all(array_namespace(R).abs(R) < 1.0 / SMALLEST)):
         raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
     return R
-
-
-def _svd(R: Array) -> tuple[Array, Array, Array]:
-    """U, σ (descending) and Vᵀ of an upper trapezoidal R, by whatever its device does fast."""
-    xp = array_namespace(R)
-    large = R.shape[0] == R.shape[1] >= SMALL
-    found = svd_by_polar(R) if large and is_torch_namespace(xp) and R.is_cuda else None
-    return found or xp.linalg.svd(R, full_matrices=False)

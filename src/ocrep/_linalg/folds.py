@@ -18,6 +18,7 @@ from ocrep._linalg.arrays import Array, array_namespace, device_of, take_rows, t
 from ocrep._linalg.blocks import Encoded, slices_of
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.wide import WideFolds
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,11 @@ class FoldPlan:
             return _fold_of(sums, self.n_folds)
         if is_torch_namespace(array_namespace(X)) and X.is_cuda:
             return _on_gpu(X, multipliers, self.n_folds)
-        return _fold_of(_bits(np.asarray(to_host(X), dtype=np.float64)) @ multipliers, self.n_folds)
+        X = to_host(X)
+        sums = np.empty(X.shape[0], dtype=np.uint64)
+        for rows in slices_of(*X.shape):
+            sums[rows] = _bits(np.asarray(X[rows], dtype=np.float64)) @ multipliers
+        return _fold_of(sums, self.n_folds)
 
 
 def _multipliers(seed: int, n_columns: int) -> np.ndarray:
@@ -142,7 +147,7 @@ class FoldFactors:
             n_read += block[0].shape[0]
             for v, mine in split_by_fold(block, self.plan):
                 part = mine if encode is None else encode(mine)
-                factors[v] = Factor.fold([part], intercept=intercept, start=factors[v])
+                factors[v] = Factor.fold([part], intercept=intercept, start=factors[v], copy=False)
         return FoldFactors(self.plan, tuple(factors), n_read)
 
     def merge(self, other: FoldFactors) -> FoldFactors:
@@ -166,7 +171,17 @@ class FoldFactors:
         return cls(FoldPlan(n_folds, seed), tuple(factors), n_read)
 
     def merged(self) -> Factor:
+        return self._whole
+
+    @cached_property
+    def _whole(self) -> Factor:
         return reduce(Factor.merge, self._filled)
+
+    @cached_property
+    def _wide(self) -> WideFolds | None:
+        """The folds in as many dimensions as rows, where all rows together are fewer than the features."""
+        problem = self._whole.problem if self.usable else None
+        return None if problem is None else WideFolds(problem, [(f.rows, f.counts) for f in self._filled if f.rows])
 
     def leading(self, n_features: int) -> FoldFactors:
         """The same folds for the first `n_features` features; the training factors are cut, not merged anew."""
@@ -186,6 +201,8 @@ class FoldFactors:
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, ...]:
+        if self._wide:
+            return tuple(fit.spectrum for fit in self._wide.fits)
         return tuple(factor.spectrum() for factor in self.training)
 
     @property
@@ -202,8 +219,10 @@ class FoldFactors:
 
         The rows of a fold enter only through its factor: ‖[1 | H | T]·[−b; −W; I]‖² = ‖R_v·[−b; −W; I]‖².
         """
+        if self._wide:
+            return self._wide.squared_errors(gamma)
         xp = array_namespace(gamma)
-        entries = sum(self._filled[0].R.shape) * self.n_targets
+        entries = 2 * self._filled[0].n_features * self.n_targets
         errors = []
         for fold, spectrum in self.held_out():
             parts = [gamma[part] for part in slices_of(gamma.shape[0], entries)]

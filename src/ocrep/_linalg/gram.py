@@ -11,7 +11,7 @@ from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky
 from ocrep._linalg.blocks import Encoded
 from ocrep._linalg.counts import Counts, RowBlock
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.triangular_root import diagonal_ratio, root
 
 # Squaring H costs σ_p a relative error of about ε·κ²/2: 3·10⁻⁷ at this κ, so that γ = σ₁σ_p is right to 10⁻⁶.
@@ -112,8 +112,8 @@ def proved(gram: GramSums) -> tuple[Factor, Spectrum] | None:
     R = root(matrix, counts.n_targets)
     if R is None or not bool(xp.all(certain | (total == 0.0))):
         return None
-    factor = Factor(R, counts)
-    return factor, factor.with_svd(sigma, Vt, z * size, total * unexplained, discarded=sigma[:0])
+    factor, parts = Factor(R, counts), {"sigma": sigma, "right": StoredVectors(Vt), "UtT": z * size}
+    return factor, spectrum_of(counts, factor.means(), **parts, residual=total * unexplained, discarded=sigma[:0])
 
 
 def is_promising(matrix: Array, counts: Counts) -> bool:

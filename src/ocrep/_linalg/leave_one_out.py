@@ -1,4 +1,4 @@
-"""Exact leave-one-out from the spectrum and one more pass over the rows; never an N × N matrix."""
+"""Exact leave-one-out from the spectrum and, where its left vectors are not known, one more pass over the rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from ocrep._linalg.spectrum import Spectrum
 
 
 def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
-    """PRESS(γ) = Σ w‖t_i − prediction without row i‖² for each γ of an array, in one pass."""
-    xp = array_namespace(spectrum.sigma)
+    """PRESS(γ) = Σ w‖t_i − prediction without row i‖² for each γ of an array, in one pass over the training rows."""
+    xp, left = array_namespace(spectrum.sigma), spectrum.left
     total = 0.0 * gamma
-    for H, T, weight in rows.blocks():
-        block = _Block.of(spectrum, H, T, weight)
+    if left is not None:
+        blocks = iter([_Block.known(spectrum, left.U, left.T, left.root_weight)])
+    else:
+        blocks = (_Block.of(spectrum, *block) for block in rows.blocks())
+    for block in blocks:
         parts = [block.squared_errors(gamma[part]) for part in slices_of(gamma.shape[0], block.U.shape[0])]
         total = total + xp.concat(parts)
     return total
@@ -61,7 +64,13 @@ class _Block:
         H, T = as_float64(H), _columns(T)
         xp = array_namespace(H)
         root = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if weight is None else xp.sqrt(weight)
-        U = xp.matmul(root[:, None] * (H - spectrum.mean_H), xp.matrix_transpose(spectrum.Vt)) / spectrum.sigma
+        U = spectrum.right.coordinates(root[:, None] * (H - spectrum.mean_H)) / spectrum.sigma
+        return cls.known(spectrum, U, T, root)
+
+    @classmethod
+    def known(cls, spectrum: Spectrum, U: Array, T: Array, root: Array) -> _Block:
+        """The block of rows whose U is known."""
+        xp = array_namespace(U)
         outside = 1.0 - xp.sum(U * U, axis=1)
         if spectrum.intercept_fitted:
             outside = outside - root * root / spectrum.weight_sum

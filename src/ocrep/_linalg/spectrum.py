@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._linalg.counts import Counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +32,7 @@ class RightVectors(Protocol):
     def n_features(self) -> int:
         """Rows of V."""
 
-    @property
-    def Vt(self) -> Array:
+    def transposed(self) -> Array:
         """Vᵀ, p × M."""
 
     def times(self, x: Array) -> Array:
@@ -51,6 +51,9 @@ class StoredVectors:
     @property
     def n_features(self) -> int:
         return int(self.Vt.shape[1])
+
+    def transposed(self) -> Array:
+        return self.Vt
 
     def times(self, x: Array) -> Array:
         xp = array_namespace(x)
@@ -116,9 +119,9 @@ class Spectrum:
         return self.sigma.shape[0]
 
     @property
-    def Vt(self) -> Array:
+    def Vt(self) -> Array:  # noqa: N802 - the paper's symbol
         """Right singular vectors, p × M."""
-        return self.right.Vt
+        return self.right.transposed()
 
     @property
     def largest(self) -> float:
@@ -200,6 +203,35 @@ class Spectrum:
             condition=float(self.condition()),
             regularized_condition=float(self.condition(gamma)),
         )
+
+
+def spectrum_of(
+    counts: Counts,
+    mean: Array,
+    *,
+    sigma: Array,
+    right: RightVectors,
+    UtT: Array,
+    residual: Array,
+    discarded: Array,
+    left: LeftVectors | None = None,
+) -> Spectrum:
+    """The spectrum made of an SVD, the counts of the rows and the means of [H | T]."""
+    M = counts.n_features
+    return Spectrum(
+        sigma=sigma,
+        right=right,
+        UtT=UtT,
+        residual=residual,
+        n=counts.n,
+        n_rows=counts.n_rows,
+        weight_sum=counts.weight_sum,
+        discarded=discarded,
+        mean_H=mean[:M],
+        mean_T=mean[M:],
+        intercept_fitted=counts.intercept,
+        left=left,
+    )
 
 
 def _per_direction(gamma: float | Array, sigma: Array) -> Array:

@@ -19,6 +19,8 @@ from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
+from ocrep._linalg.wide import RowVectors
+from ocrep._linalg.wide_rows import WideRows
 from ocrep._training.calibration import Calibrator
 from ocrep._training.learned import Learned
 from ocrep._training.targets import Labels, Numbers
@@ -47,7 +49,9 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.LeftVectors": LeftVectors,
     "ocrep.MixedMap": MixedMap,
     "ocrep.Numbers": Numbers,
+    "ocrep.RowVectors": RowVectors,
     "ocrep.StoredVectors": StoredVectors,
+    "ocrep.WideRows": WideRows,
     **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},
 }
 

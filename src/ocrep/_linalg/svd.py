@@ -1,0 +1,57 @@
+"""Singular values of small triangles and of matrices wider than tall, and which of them are rounding noise."""
+
+from __future__ import annotations
+
+from array_api_compat import is_torch_namespace
+
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
+from ocrep._linalg.qdwh import SMALL, svd_by_polar
+
+FEWEST_COLUMNS = 64
+
+
+def rank_tolerance(n_columns: int, sigma_1: float) -> float:
+    """Singular values up to this size are rounding noise.
+
+    It grows with the columns of R, not with the rows: R carries the same spectrum however many rows
+    went into it, and a rank that fell when rows were added would be absurd. Not less than for 64 columns: merging
+    block after block leaves about 20·ε·σ₁ in a duplicated column however few there are.
+    """
+    return max(n_columns, FEWEST_COLUMNS) * EPS * sigma_1
+
+
+def numerical_rank(sigma: Array, n_columns: int) -> int:
+    """How many of the descending singular values lie above the tolerance."""
+    xp = array_namespace(sigma)
+    tolerance = rank_tolerance(n_columns, float(sigma[0]) if sigma.shape[0] else 0.0)
+    return int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
+
+
+def wide_svd(C: Array) -> tuple[Array, Array, Array]:
+    """U, σ (descending) and Vᵀ of a matrix with at most as many rows as columns, through its triangle L of C = LQᵀ."""
+    xp = array_namespace(C)
+    if not C.shape[0]:
+        return triangle_svd(C)
+    Q, R = xp.linalg.qr(xp.matrix_transpose(C), mode="reduced")
+    X, sigma, Ut = triangle_svd(R)
+    return xp.matrix_transpose(Ut), sigma, xp.matrix_transpose(xp.matmul(Q, X))
+
+
+def triangle_svd(R: Array) -> tuple[Array, Array, Array]:
+    """U, σ (descending) and Vᵀ of an upper triangle, by whatever its device does fast."""
+    xp = array_namespace(R)
+    large = R.shape[0] == R.shape[1] >= SMALL
+    found = svd_by_polar(R) if large and is_torch_namespace(xp) and R.is_cuda else None
+    return found or xp.linalg.svd(R, full_matrices=False)
+
+
+def without_constants(C: Array, mean: Array, weight_sum: float) -> Array:
+    """Centred columns; those that are constant up to rounding become exactly zero.
+
+    Rounding leaves noise of size ε·|mean|·√Σw in them, and the rank tolerance, relative to σ₁, cannot see that
+    when all columns are constant.
+    """
+    xp = array_namespace(C)
+    noise = 4.0 * EPS * weight_sum**0.5 * xp.abs(mean)
+    varies = xp.sqrt(xp.sum(C * C, axis=0)) > noise
+    return xp.where(varies, C, xp.zeros((), dtype=C.dtype, device=device_of(C)))
