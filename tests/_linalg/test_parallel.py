@@ -191,10 +191,10 @@ def test_fits_agree_on_any_number_of_threads_and_repeat_to_the_last_bit(threads,
 def test_workers_and_their_memory_are_bounded_however_many_threads_there_are(threads):
     for number, workers in ((1, 1), (2, 2), (16, 16)):
         threads(number)
-        assert workers_for(500, CHUNK // 500) == workers
+        assert workers_for(500, 3 * CHUNK // 500) == workers
     threads(1000)
-    for n_features, n_rows, n_held in ((500, 1000, 1), (300, 900, 3), (1024, 512, 1)):
-        each = 5 * n_rows * n_features + (n_held + 1) * n_features**2
+    for n_features, n_rows, n_held in ((500, 5000, 1), (300, 4500, 3), (1024, 2560, 1)):
+        each = n_rows * n_features + (n_held + 1) * n_features**2
         assert workers_for(n_features, n_rows, n_held) * each <= WORKER_ENTRIES
     assert workers_for(WIDEST_SHARED, 8) > 1
     assert workers_for(WIDEST_SHARED + 1, 8) == 1
@@ -230,9 +230,9 @@ def test_blas_is_limited_once_for_all_callers_and_let_free_by_the_last(monkeypat
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert told == [(2, "blas")]
+    assert told == [(1, "blas")]
     second.__exit__(None, None, None)
-    assert told == [(2, "blas"), "free"]
+    assert told == [(1, "blas"), "free"]
     with blas.divided_among(12):
         assert told[2:] == [(1, "blas")]
     assert told[3:] == ["free"]

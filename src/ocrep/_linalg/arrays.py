@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,7 +79,17 @@ def cholesky(A: Array) -> Array | None:
 
 
 # Triangles up to this width are solved directly.
-_NARROW = 64
+_NARROW = 128
+
+
+def matmul_each(A: Array, B: Array) -> Array:
+    """A @ B for a matrix A (m × k) and a stack B (… × k × q), as one product instead of one per matrix."""
+    xp = array_namespace(A)
+    if B.ndim == 2:
+        return xp.matmul(A, B)
+    n, k, q = B.shape
+    product = xp.matmul(A, xp.reshape(xp.permute_dims(B, (1, 0, 2)), (k, n * q)))
+    return xp.permute_dims(xp.reshape(product, (A.shape[0], n, q)), (1, 0, 2))
 
 
 def times_inverse(B: Array, R: Array) -> Array:
@@ -113,10 +124,14 @@ def to_host(values: Array) -> np.ndarray:
     """The array as NumPy's, from any device."""
     if isinstance(values, np.ndarray):
         return values
-    xp = array_namespace(values)
+    return np.from_dlpack(to_device(values, _host_of(array_namespace(values))))
+
+
+@cache
+def _host_of(xp: Any) -> Any:
+    """The device of an array library that NumPy can read."""
     info = getattr(xp, "__array_namespace_info__", None)
-    host = "cpu" if info is None or "cpu" in map(str, info().devices()) else info().default_device()
-    return np.from_dlpack(to_device(values, host))
+    return "cpu" if info is None or "cpu" in map(str, info().devices()) else info().default_device()
 
 
 def to_device_of(X: Any, values: np.ndarray) -> Array:
@@ -136,6 +151,7 @@ __all__ = [
     "as_floats",
     "cholesky",
     "device_of",
+    "matmul_each",
     "overwritten",
     "take_rows",
     "times_inverse",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, device_of, triangle
+from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, device_of, matmul_each, triangle
 from ocrep._linalg.counts import Counts, RowBlock, counted
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.svd import numerical_rank, triangle_svd, wide_svd, without_constants
@@ -146,7 +146,7 @@ class Factor:
         xp, total = array_namespace(shift), 0.0 * weights[..., 0, :]
         about_shift = intercept - shift[M:] + xp.matmul(shift[:M], weights)
         for ones, H, T in _pieces(self):
-            error = T - xp.matmul(H, weights)
+            error = T - matmul_each(H, weights)
             if self.counts.intercept:
                 error = error - ones * about_shift[..., None, :]
             total = total + xp.sum(error * error, axis=-2)

@@ -78,7 +78,7 @@ def accumulate(
 
 
 def at_once(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """function(item) of each item, in order, each on a thread of its own with its share of BLAS's threads."""
+    """function(item) of each item, in order, each on a thread of its own, with one thread of BLAS."""
     workers = min(worker_count(), len(items))
     if workers < 2:
         return [function(item) for item in items]
@@ -92,7 +92,7 @@ def _work_through(work: Callable[[slice], None], chunks: list[slice]) -> None:
 
 
 class _Blas:
-    """BLAS limited to few threads per worker while anybody works in several: more would fight for the cores."""
+    """BLAS limited to one thread while anybody works in several: OpenBLAS does one job of many threads at a time."""
 
     def __init__(self) -> None:
         self._lock, self._users, self._in_use = Lock(), 0, 0
@@ -109,7 +109,7 @@ class _Blas:
         with self._lock:
             if self._users == 0:
                 self._threads = _blas_threads()
-                self._limit = _controller().limit(limits=max(1, self._threads // workers), user_api="blas")
+                self._limit = _controller().limit(limits=1, user_api="blas")
             self._users += 1
             self._in_use += workers
         try:

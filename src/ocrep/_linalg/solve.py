@@ -23,15 +23,17 @@ from ocrep._linalg.spectrum import Spectrum
 
 SOLVERS = ("auto", "gram", "qr")
 
-# All workers together hold at most this much, about 380 MB, and each so many copies of the rows it works on.
+# All workers together hold at most this much, about 380 MB; each holds so many copies of the rows it works on, by sums
+# and by reflections.
 WORKER_ENTRIES = 48 * 2**20
-_COPIES = 5
+_COPIES_SUMS, _COPIES_QR = 3, 5
 # Beyond this many columns a block keeps all threads of BLAS busy by itself.
 WIDEST_SHARED = 1024
-# 4 MB of float64: so many features of a block are formed at a time, and stay in the cache of a core.
-CHUNK_ENTRIES = 2**19
+# 6 MB of float64: so many features of a block are formed at a time. More would leave the caches, and fewer would cost
+# more in calls, for which workers wait for each other.
+CHUNK_ENTRIES = 3 * 2**18
 # Reflections work on so many rows per column at a time: each time R is triangularized again, which adds a third.
-_ROWS_PER_COLUMN = 3
+_ROWS_PER_COLUMN = 2
 # So many folds would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
 MANY_FOLDS = 20
 
@@ -223,11 +225,15 @@ class _Run:
             return step(None, head[0])
         workers, width = 1, self._rows.n_features
         if head and width is not None:
-            height = self._height(None if issubclass(kind, FoldSums) else _ROWS_PER_COLUMN)
+            sums = issubclass(kind, FoldSums)
+            height = min(self._height(None if sums else _ROWS_PER_COLUMN) or 1, head[0][0].shape[0])
             held = 1 if self._plan is None else self._plan.n_folds
-            workers = workers_for(width, min(height or 1, head[0][0].shape[0]), held)
+            workers = workers_for(width, (_COPIES_SUMS if sums else _COPIES_QR) * height, held)
         found = accumulate(step, chain(head, blocks), workers)
-        return reduce(kind.merge, found) if found else _no_rows()
+        while len(found) > 1:  # in pairs, since triangles take time to merge
+            pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
+            found = at_once(lambda pair: reduce(kind.merge, pair), pairs)
+        return found[0] if found else _no_rows()
 
     def _height(self, rows_per_column: int | None = None) -> int | None:
         """How many rows are worked on at a time; None for all of a block."""
@@ -248,14 +254,14 @@ def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, .
 
 
 def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
-    """How many workers may form `n_rows` rows of H at a time and hold `n_held` matrices M × M each.
+    """How many workers may hold `n_rows` rows of H, copies included, and `n_held` matrices M × M each.
 
     One thread per block scales where several threads in one factorization do not. But wide blocks keep the threads of
     BLAS busy by themselves, and a GPU is one worker.
     """
     if n_features > WIDEST_SHARED:
         return 1
-    entries = _COPIES * n_rows * n_features + (n_held + 1) * n_features**2
+    entries = n_rows * n_features + (n_held + 1) * n_features**2
     return max(1, min(worker_count(), WORKER_ENTRIES // entries))
 
 

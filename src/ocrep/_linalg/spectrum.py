@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
 from ocrep._linalg.counts import Counts
 
 
@@ -56,8 +56,7 @@ class StoredVectors:
         return self.Vt
 
     def times(self, x: Array) -> Array:
-        xp = array_namespace(x)
-        return xp.matmul(xp.matrix_transpose(self.Vt), x)
+        return matmul_each(array_namespace(x).matrix_transpose(self.Vt), x)
 
     def coordinates(self, H: Array) -> Array:
         xp = array_namespace(H)

@@ -143,9 +143,8 @@ def observed_range(X: Any, weight: Any) -> Range:
             return _no_range(X.shape[1])
         low, high = min_max_axis(X, axis=0)
     elif isinstance(X, np.ndarray):
-        where = True if counts is None else counts[:, None]
-        low = np.min(X, axis=0, where=where, initial=np.inf)
-        high = np.max(X, axis=0, where=where, initial=-np.inf)
+        X = X if counts is None else X[counts]
+        low, high = (X.min(axis=0), X.max(axis=0)) if len(X) else _no_range(X.shape[1])
     else:
         xp = array_namespace(X)
         X = X if counts is None else xp.take(X, xp.nonzero(counts)[0], axis=0)
