@@ -236,3 +236,27 @@ def test_blas_is_limited_once_for_all_callers_and_let_free_by_the_last(monkeypat
     with blas.divided_among(12):
         assert told[2:] == [(1, "blas")]
     assert told[3:] == ["free"]
+
+
+@pytest.mark.parametrize("source", ["worker", "reader", "interrupt"])
+def test_a_failure_stops_all_workers_and_frees_blas(threads, source):
+    threads(3)
+    before, done = threading.active_count(), []
+
+    def items():
+        for number in range(1000):
+            if number == 20 and source != "worker":
+                raise KeyboardInterrupt if source == "interrupt" else OSError("file 20")
+            yield number
+
+    def step(state, item):
+        if item == 20:
+            raise OSError("file 20")
+        done.append(item)
+        return item
+
+    with pytest.raises(KeyboardInterrupt if source == "interrupt" else OSError):
+        accumulate(step, items(), 3)
+    assert threading.active_count() == before
+    assert len(done) < 30
+    assert worker_count() == 3

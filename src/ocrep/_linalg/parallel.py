@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from threading import Lock
+from queue import Queue
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from joblib import cpu_count
@@ -20,6 +21,7 @@ Result = TypeVar("Result")
 CHUNK_ENTRIES = 2**17
 # Fewer rows at a time would cost more in calls than they save in memory.
 _FEWEST_ROWS = 16
+_END = object()
 # Starting a thread costs about as much as a chunk.
 _CHUNKS_PER_THREAD = 2
 
@@ -58,23 +60,49 @@ def accumulate(
     """Fold every `workers`-th item into the state of one worker; the states come back in the workers' order.
 
     The first worker begins with `start`, so that one worker is a plain fold. Which item goes where does not depend on
-    timing, so the same number of workers gives the same bits. At most one item waits while each worker has another.
+    timing, so the same number of workers gives the same bits. At most two items wait for each worker. If a worker or
+    the reading of items fails, the others stop after the item they work on.
     """
     states: list[State | None] = [start, *[None] * (workers - 1)]
     if workers < 2:
         for item in items:
             states[0] = step(states[0], item)
     else:
-        running: list[Future[State] | None] = [None] * workers
-        with _BLAS.divided_among(workers), ThreadPoolExecutor(workers) as pool:
-            for number, item in enumerate(items):
-                mine = number % workers
-                before = running[mine]
-                if before is not None:
-                    states[mine] = before.result()
-                running[mine] = pool.submit(step, states[mine], item)
-            states = [state if last is None else last.result() for state, last in zip(states, running, strict=True)]
+        with _BLAS.divided_among(workers):
+            _run_workers(step, items, states)
     return [state for state in states if state is not None]
+
+
+def _run_workers(step: Callable[[Any, Item], Any], items: Iterable[Item], states: list[Any]) -> None:
+    """Fold items into the states, one thread each."""
+    queues: list[Queue[Any]] = [Queue(maxsize=2) for _ in states]
+    failures: list[BaseException] = []
+
+    def work(mine: int) -> None:
+        while (item := queues[mine].get()) is not _END:
+            try:
+                if not failures:
+                    states[mine] = step(states[mine], item)
+            except BaseException as failure:
+                failures.append(failure)
+
+    threads = [Thread(target=work, args=(mine,), daemon=True) for mine in range(len(states))]
+    for thread in threads:
+        thread.start()
+    try:
+        for number, item in enumerate(items):
+            if failures:
+                break
+            queues[number % len(queues)].put(item)
+    except BaseException as failure:
+        failures.append(failure)
+    finally:
+        for queue in queues:
+            queue.put(_END)
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise failures[0]
 
 
 def at_once(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -223,13 +224,16 @@ class _Run:
         head = [block for _, block in zip(range(2), blocks, strict=False)]
         if len(head) == 1:
             return step(None, head[0])
-        workers, width = 1, self._rows.n_features
+        workers, width, height = 1, self._rows.n_features, 1
         if head and width is not None:
             sums = issubclass(kind, FoldSums)
             height = min(self._height(None if sums else _ROWS_PER_COLUMN) or 1, head[0][0].shape[0])
             held = 1 if self._plan is None else self._plan.n_folds
             workers = workers_for(width, (_COPIES_SUMS if sums else _COPIES_QR) * height, held)
-        found = accumulate(step, chain(head, blocks), workers)
+        items = chain(head, blocks)
+        if workers > 1 and self._plan is None:  # small items, so that all workers have as many to do
+            items = chain.from_iterable(_chunks(raw, height) for raw in items)
+        found = accumulate(step, items, workers)
         while len(found) > 1:  # in pairs, since triangles take time to merge
             pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
             found = at_once(lambda pair: reduce(kind.merge, pair), pairs)
@@ -244,13 +248,14 @@ class _Run:
 
 
 def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
-    """A block in pieces of `height` rows; None leaves it whole."""
+    """A block in even pieces of at most `height` rows; None leaves it whole."""
     n_rows = block[0].shape[0]
     if height is None or n_rows <= height:
         yield block
         return
-    for start in range(0, n_rows, height):
-        yield tuple(None if values is None else values[start : start + height, ...] for values in block)
+    even = math.ceil(n_rows / math.ceil(n_rows / height))
+    for start in range(0, n_rows, even):
+        yield tuple(None if values is None else values[start : start + even, ...] for values in block)
 
 
 def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
