@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, as_floats, device_of
-from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.blocks import row_slices
+
+# 2 MB of float64: so much of rows that are kept in another form is converted at a time.
+PIECE_ENTRIES = 2**18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +105,7 @@ def averages(weights: Array, H: Array) -> Array:
     if H.dtype == xp.float64:
         return xp.matmul(weights, H)
     total = xp.zeros((*weights.shape[:-1], H.shape[1]), dtype=xp.float64, device=device_of(H))
-    for rows in slices_of(H.shape[0], H.shape[1]):
+    for rows in row_slices(H.shape[0], max(1, PIECE_ENTRIES // H.shape[1])):
         total = total + xp.matmul(weights[..., rows], as_float64(H[rows, :]))
     return total
 

@@ -108,10 +108,11 @@ class _Block:
         shrinkage, over_gamma = self.spectrum.shrinkage(gamma), self.spectrum.gain(gamma) / self.spectrum.sigma
         if z is not None:
             shrinkage, over_gamma = shrinkage * z, over_gamma * z
+        limit = xp.matmul(rows, xp.matrix_transpose(over_gamma)) if bool(xp.any(self.inside)) else None
+        if limit is not None and bool(xp.all(self.inside)):
+            return limit
         usual = rest[:, None] + xp.matmul(rows, xp.matrix_transpose(shrinkage))
-        if not bool(xp.any(self.inside)):
-            return usual
-        return xp.where(self.inside, xp.matmul(rows, xp.matrix_transpose(over_gamma)), usual)
+        return usual if limit is None else xp.where(self.inside, limit, usual)
 
 
 def _columns(T: Any) -> Array:

@@ -7,7 +7,7 @@ the n coordinates L take the place of the features.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -31,12 +31,14 @@ _NOISE_SHARE = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowVectors:
-    """V = AᵀB: right singular vectors as combinations of rows."""
+    """V = AᵀBD⁻¹: right singular vectors as combinations of rows."""
 
     rows: WideRows
     shift: Array
     B: Array
     """n × p."""
+    D: Array
+    """A number for each vector."""
 
     @property
     def n_features(self) -> int:
@@ -45,30 +47,47 @@ class RowVectors:
     def transposed(self) -> Array:
         xp = array_namespace(self.B)
         parts = [xp.matmul(xp.matrix_transpose(A), self.B) for _, A in self.rows.columns(self.shift)]
-        return xp.matrix_transpose(xp.concat(parts))
+        return xp.matrix_transpose(xp.concat(parts) / self.D)
 
     def times(self, x: Array) -> Array:
         xp = array_namespace(x)
-        combined = xp.matmul(self.B, x)  # (…, n, k): the leading axes become columns
+        combined = xp.matmul(self.B, x / self.D[:, None])  # (…, n, k): the leading axes become columns
         flat = xp.reshape(xp.moveaxis(combined, -2, 0), (combined.shape[-2], -1))
         found = xp.reshape(self.rows.transposed_times(flat, self.shift), (-1, *x.shape[:-2], x.shape[-1]))
         return xp.moveaxis(found, 0, -2)
 
     def coordinates(self, H: Array) -> Array:
-        return array_namespace(H).matmul(self.rows.products_with(H, self.shift), self.B)
+        return array_namespace(H).matmul(self.rows.products_with(H, self.shift), self.B) / self.D
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some of the rows of a problem, and those that they shall predict."""
+
+    rows: WideRows
+    counts: Counts
+    index: Array | None
+    """Their places among all rows; None if they are all."""
+    held_out: slice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideFit:
-    """The spectrum of some of the rows, and what it takes to predict the others: the rows X·B in its basis."""
+    """The spectrum of a part, and the rows that it predicts."""
 
     spectrum: Spectrum
-    X: Array
-    """All rows in some coordinates, n × d."""
-    B: Array
-    """From those coordinates to the right singular vectors, d × p."""
-    mean: Array
-    """The mean of the rows of the fit in those coordinates; zero without an intercept."""
+    P: Array
+    """The rows held out, about the mean of the part, in its right singular vectors."""
+    T: Array
+    """Their targets, about the mean of the part."""
+
+    def squared_error(self, gamma: Array) -> Array:
+        """Σ w‖t − prediction‖² over the rows held out, for each γ."""
+        xp, spectrum, found = array_namespace(gamma), self.spectrum, []
+        for some in slices_of(gamma.shape[0], self.T.shape[0] * self.T.shape[1]):
+            left = self.T - xp.matmul(self.P, spectrum.gain(gamma[some])[..., None] * spectrum.UtT)
+            found.append(xp.sum(left * left, axis=(1, 2)))
+        return xp.concat(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +106,22 @@ class WideProblem:
     @cached_property
     def coordinates(self) -> tuple[Array, WideRows]:
         """L of A = LQᵀ, and Qᵀ as rows."""
-        xp, mean = array_namespace(self.rows.T), self._means(self.rows, self.counts)
+        xp = array_namespace(self.rows.T)
         A = self.rows.features(self._shift)
         if self.counts.intercept:
-            centred = _Centring.of(self.rows.root_weight, True).rows(A)
-            varies = xp.any(without_constants(centred, mean[: A.shape[1]], self.counts.weight_sum) != 0.0, axis=0)
-            del centred
-            A *= xp.astype(varies, xp.float64)
+            A *= xp.astype(self._varies(), xp.float64)
         L, Qt = _lq(A)
         ones = xp.ones_like(self.rows.root_weight)
         return L, WideRows((Qt,), self.rows.T[:, :0], ones)
+
+    def _varies(self) -> Array:
+        """Which features are not constant up to rounding."""
+        xp, mean, varies = array_namespace(self.rows.T), _means(self._all), []
+        centring = _Centring.of(self.rows.root_weight, intercept=True)
+        for columns, A in self.rows.columns(self._shift):
+            centred = without_constants(centring.rows(A), mean[columns], self.counts.weight_sum)
+            varies.append(xp.any(centred != 0.0, axis=0))
+        return xp.concat(varies)
 
     @property
     def _shift(self) -> Array:
@@ -104,70 +129,71 @@ class WideProblem:
 
     def spectrum(self) -> Spectrum:
         """The spectrum of all rows."""
-        return self.fit(None, self.rows, self.counts).spectrum
+        return (self.by_inner_products(self._all) or self.by_coordinates(self._all)).spectrum
 
-    def fit(self, chosen: Array | None, rows: WideRows, counts: Counts) -> WideFit:
-        """The spectrum of `rows`, which are the chosen ones among all."""
-        return self.by_inner_products(chosen, rows, counts) or self.by_coordinates(chosen, rows, counts)
+    @property
+    def _all(self) -> Part:
+        return Part(self.rows, self.counts, None, slice(0))
 
-    def by_inner_products(self, chosen: Array | None, rows: WideRows, counts: Counts) -> WideFit | None:
+    def by_inner_products(self, part: Part) -> WideFit | None:
         """Through the eigenvalues of AAᵀ; None unless they prove that squaring cost nothing that matters."""
-        X, root = self.inner_products, rows.root_weight
-        xp = array_namespace(X)
-        if chosen is not None:
-            X = xp.take(X, chosen, axis=1)
-        K = X if chosen is None else xp.take(X, chosen, axis=0)
-        centring, mean = _Centring.of(root, counts.intercept), self._means(rows, counts)
-        noise = 4.0 * EPS * counts.weight_sum**0.5 * float(xp.linalg.vector_norm(mean[: counts.n_features]))
-        found = _proved_eigenvalues(centring.both(K), int(counts.intercept), noise)
+        root, counts, M = part.rows.root_weight, part.counts, part.counts.n_features
+        K, X = self._of_part(self.inner_products, part)
+        if part.index is not None:
+            xp = array_namespace(K)
+            K, X = (xp.take(products, part.index, axis=1) for products in (K, X))
+        centring, mean = _Centring.of(root, counts.intercept), _means(part)
+        found = _proved_eigenvalues(centring.both(K), int(counts.intercept), _noise(mean[:M], counts))
         if found is None:
             return None
         sigma, U = found[0], centring.undone(found[1])
-        T = root[:, None] * (rows.T - mean[counts.n_features :])
-        B = U / sigma
+        xp, T = array_namespace(U), root[:, None] * (part.rows.T - mean[M:])
         spectrum = spectrum_of(
             counts,
             mean,
             sigma=sigma,
-            right=RowVectors(rows, self._shift, B),
+            right=RowVectors(part.rows, self._shift, U, sigma),
             UtT=xp.matmul(xp.matrix_transpose(U), T),
             residual=0.0 * T[0, :],  # as many directions as rows explain all targets
             discarded=sigma[:0],
-            left=LeftVectors(U, rows.T, root),
+            left=LeftVectors(U, part.rows.T, root),
         )
-        return WideFit(spectrum, X, B, _mean_of(K, root, counts))
+        return self._fit(part, spectrum, X - self._held_out_root(part) * _mean_of(K, part), U / sigma)
 
-    def by_coordinates(self, chosen: Array | None, rows: WideRows, counts: Counts) -> WideFit:
+    def by_coordinates(self, part: Part) -> WideFit:
         """Through L of A = LQᵀ: always right."""
-        X, basis = self.coordinates
-        xp, root, M = array_namespace(X), rows.root_weight, counts.n_features
-        L = X if chosen is None else xp.take(X, chosen, axis=0)
-        centring, mean = _Centring.of(root, counts.intercept), self._means(rows, counts)
+        root, counts, M = part.rows.root_weight, part.counts, part.counts.n_features
+        L, X = self._of_part(self.coordinates[0], part)
+        xp, mean, mean_L = array_namespace(L), _means(part), _mean_of(L, part)
+        centring = _Centring.of(root, counts.intercept)
         C = centring.rows(L)
-        mean_L = _mean_of(L, root, counts)
-        if counts.intercept:
-            C = without_constants(C, mean_L, counts.weight_sum)
-        U, sigma, Vt = wide_svd(C)
+        U, sigma, Vt = wide_svd(without_constants(C, mean_L, counts.weight_sum) if counts.intercept else C)
         p = numerical_rank(sigma, M)
-        UtT = xp.matmul(xp.matrix_transpose(U), centring.rows(root[:, None] * (rows.T - mean[M:])))
+        UtT = xp.matmul(xp.matrix_transpose(U), centring.rows(root[:, None] * (part.rows.T - mean[M:])))
         B = xp.matrix_transpose(Vt[:p, :])
         spectrum = spectrum_of(
             counts,
             mean,
             sigma=sigma[:p],
-            right=RowVectors(basis, 0.0 * self._shift, B),
+            right=RowVectors(self.coordinates[1], 0.0 * self._shift, B, xp.ones_like(sigma[:p])),
             UtT=UtT[:p, :],
             residual=xp.sum(UtT[p:, :] ** 2, axis=0),
             discarded=sigma[p:],
-            left=LeftVectors(centring.undone(U[:, :p]), rows.T, root),
+            left=LeftVectors(centring.undone(U[:, :p]), part.rows.T, root),
         )
-        return WideFit(spectrum, X, B, mean_L)
+        return self._fit(part, spectrum, X - self._held_out_root(part) * mean_L, B)
 
-    def _means(self, rows: WideRows, counts: Counts) -> Array:
-        """Weighted means of [H | T]; zeros without an intercept."""
-        if not counts.intercept or counts.weight_sum == 0.0:
-            return 0.0 * counts.shift
-        return rows.averages((rows.root_weight**2 / counts.weight_sum)[None, :])[0, :]
+    def _of_part(self, X: Array, part: Part) -> tuple[Array, Array]:
+        """The rows of a part, and those held out, in coordinates X of all rows."""
+        chosen = X if part.index is None else array_namespace(X).take(X, part.index, axis=0)
+        return chosen, X[part.held_out, :]
+
+    def _held_out_root(self, part: Part) -> Array:
+        return self.rows.root_weight[part.held_out, None]
+
+    def _fit(self, part: Part, spectrum: Spectrum, X: Array, B: Array) -> WideFit:
+        T = self._held_out_root(part) * (self.rows.T[part.held_out, :] - spectrum.mean_T)
+        return WideFit(spectrum, array_namespace(X).matmul(X, B), T)
 
 
 class WideFolds:
@@ -179,36 +205,24 @@ class WideFolds:
     @cached_property
     def fits(self) -> list[WideFit]:
         """For each fold, the fit of the others."""
-        xp, problem = array_namespace(self._problem.rows.T), self._problem
-        device = device_of(problem.rows.T)
-        tried = []
-        for v, held in enumerate(self._slices()):
-            others = [*self._folds[:v], *self._folds[v + 1 :]]
-            rows, counts = reduce(WideRows.merge, [r for r, _ in others]), reduce(Counts.merge, [c for _, c in others])
-            all_rows = np.arange(problem.rows.n_rows)
-            chosen = xp.asarray(np.delete(all_rows, held), device=device)
-            tried.append((chosen, rows, counts))
+        problem, parts = self._problem, list(self._parts())
         problem.inner_products  # noqa: B018 - computed once, before the threads ask for it
-        found = at_once(lambda part: problem.by_inner_products(*part), tried)
-        return [fit or problem.by_coordinates(*part) for fit, part in zip(found, tried, strict=True)]
+        tried = at_once(problem.by_inner_products, parts)
+        return [fit or problem.by_coordinates(part) for fit, part in zip(tried, parts, strict=True)]
 
     def squared_errors(self, gamma: Array) -> Array:
         """Σ w‖t − prediction‖² over each held-out fold, folds × γ."""
-        xp, errors = array_namespace(gamma), []
-        for fit, held in zip(self.fits, self._slices(), strict=True):
-            spectrum, root = fit.spectrum, self._problem.rows.root_weight[held, None]
-            P = xp.matmul(fit.X[held, :] - root * fit.mean, fit.B)
-            T = root * (self._problem.rows.T[held, :] - spectrum.mean_T)
-            parts = []
-            for some in slices_of(gamma.shape[0], T.shape[0] * T.shape[1]):
-                left = T - xp.matmul(P, spectrum.gain(gamma[some])[..., None] * spectrum.UtT)
-                parts.append(xp.sum(left * left, axis=(1, 2)))
-            errors.append(xp.concat(parts))
-        return xp.stack(errors)
+        return array_namespace(gamma).stack([fit.squared_error(gamma) for fit in self.fits])
 
-    def _slices(self) -> list[slice]:
-        stops = np.cumsum([rows.n_rows for rows, _ in self._folds]).tolist()
-        return [slice(stop - rows.n_rows, stop) for stop, (rows, _) in zip(stops, self._folds, strict=True)]
+    def _parts(self) -> Iterator[Part]:
+        """All rows but those of one fold."""
+        T, stop = self._problem.rows.T, 0
+        for v, (fold, _) in enumerate(self._folds):
+            start, stop = stop, stop + fold.n_rows
+            others = [*self._folds[:v], *self._folds[v + 1 :]]
+            rows, counts = reduce(WideRows.merge, [r for r, _ in others]), reduce(Counts.merge, [c for _, c in others])
+            index = np.concatenate([np.arange(start), np.arange(stop, T.shape[0])])
+            yield Part(rows, counts, array_namespace(T).asarray(index, device=device_of(T)), slice(start, stop))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,12 +283,24 @@ def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Arra
     return xp.flip(xp.sqrt(lam)), xp.flip(U, axis=1)
 
 
-def _mean_of(X: Array, root: Array, counts: Counts) -> Array:
-    """The mean of rows √w·x in any coordinates; zero without an intercept."""
+def _means(part: Part) -> Array:
+    """Weighted means of [H | T]; zeros without an intercept."""
+    if not part.counts.intercept or part.counts.weight_sum == 0.0:
+        return 0.0 * part.counts.shift
+    return part.rows.averages((part.rows.root_weight**2 / part.counts.weight_sum)[None, :])[0, :]
+
+
+def _mean_of(X: Array, part: Part) -> Array:
+    """The mean of rows √w·x of a part in any coordinates; zeros without an intercept."""
     xp = array_namespace(X)
-    if not counts.intercept or counts.weight_sum == 0.0:
-        return 0.0 * X[0, :] if X.shape[0] else xp.zeros((X.shape[1],), dtype=X.dtype, device=device_of(X))
-    return xp.matmul(root, X) / counts.weight_sum
+    if not part.counts.intercept or part.counts.weight_sum == 0.0:
+        return xp.zeros((X.shape[1],), dtype=xp.float64, device=device_of(X))
+    return xp.matmul(part.rows.root_weight, X) / part.counts.weight_sum
+
+
+def _noise(mean: Array, counts: Counts) -> float:
+    """What rounding may leave in columns that are constant, all of them together."""
+    return 4.0 * EPS * counts.weight_sum**0.5 * float(array_namespace(mean).linalg.vector_norm(mean))
 
 
 def _lq(A: Array) -> tuple[Array, Array]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, device_of
-from ocrep._linalg.blocks import BLOCK_ENTRIES, row_slices, slices_of
-from ocrep._linalg.counts import RowBlock, averages
+from ocrep._linalg.blocks import row_slices
+from ocrep._linalg.counts import PIECE_ENTRIES, RowBlock, averages
 
 # More blocks than this are joined: each is a step of every loop over the rows.
 MOST_BLOCKS = 64
@@ -68,7 +68,7 @@ class WideRows:
         """A by rows, about the shift of the features."""
         start = 0
         for H in self.blocks:
-            for rows in slices_of(*H.shape):
+            for rows in row_slices(H.shape[0], max(1, PIECE_ENTRIES // max(1, H.shape[1]))):
                 piece = slice(start + rows.start, start + rows.stop)
                 yield piece, self._scaled(as_float64(H[rows, :]) - shift, piece)
             start += H.shape[0]
@@ -76,7 +76,7 @@ class WideRows:
     def columns(self, shift: Array) -> Iterator[tuple[slice, Array]]:
         """A by columns: so many at a time that adding up n × n products costs little beside forming them."""
         xp, n = array_namespace(self.T), max(self.n_rows, 1)
-        for columns in row_slices(self.n_features, max(1, max(BLOCK_ENTRIES, n * n) // n)):
+        for columns in row_slices(self.n_features, max(PIECE_ENTRIES // n, n)):
             A = xp.concat([as_float64(H[:, columns]) for H in self.blocks])
             A -= shift[columns]
             yield columns, self._scaled(A, slice(None))
