@@ -24,7 +24,7 @@ def row_slices(n_rows: int, rows: int) -> Iterator[slice]:
         yield slice(start, min(start + rows, n_rows))
 
 
-def _unchanged(block: Encoded) -> Encoded:
+def _unchanged(block: Encoded, out: Any = None) -> Encoded:
     return block
 
 
@@ -36,7 +36,8 @@ class RowBlocks:
     """
 
     read: Callable[[], Iterator[Any]]
-    encode: Callable[[Any], Encoded] = _unchanged
+    encode: Callable[..., Encoded] = _unchanged
+    """Called as `encode(raw)`, or `encode(raw, out)` with memory for the features that is used again and again."""
     labels: bool = False
     """Whether T codes classes as ±1."""
     n_features: int | None = None

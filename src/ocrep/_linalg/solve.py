@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
+from threading import local
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -123,6 +124,7 @@ class _Run:
     def __init__(self, rows: RowBlocks, intercept: bool, plan: FoldPlan | None, checkpoint: Checkpoint | None) -> None:
         self._rows, self._intercept, self._plan, self._checkpoint = rows, intercept, plan, checkpoint
         self._ahead: Iterator[Any] | None = None
+        self._own = local()
 
     def start(self, solver: str) -> GramSums | PreconditionedSums | None:
         """The summary of the first block on the route to take; None for reflections."""
@@ -205,13 +207,13 @@ class _Run:
 
     def _sums(self, kind: Callable[[tuple[Sums, ...]], AllSums], empty: Sums, *, saved: bool = True) -> AllSums:
         """The sums of each fold, or of all rows as the only one."""
-        plan, encode, height = self._plan, self._rows.encode, self._height()
+        plan, height = self._plan, self._height()
 
         def step(so_far: AllSums | None, raw: Any) -> AllSums:
             sums: list[Any] = list(so_far.sums) if so_far else [empty] * (plan.n_folds if plan else 1)
             for v, mine in split_by_fold(raw, plan) if plan else ((0, raw),):
                 for chunk in _chunks(mine, height):
-                    sums[v] = sums[v].add(encode(chunk))
+                    sums[v] = sums[v].add(self._encoded(chunk, height))
             return kind(tuple(sums))
 
         return self._accumulate(kind, step, saved=saved)
@@ -238,6 +240,14 @@ class _Run:
             pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
             found = at_once(lambda pair: reduce(kind.merge, pair), pairs)
         return found[0] if found else _no_rows()
+
+    def _encoded(self, chunk: Any, height: int | None) -> Encoded:
+        """A chunk with its features in memory that a worker uses again and again: new memory costs more than a tanh."""
+        if height is None:
+            return self._rows.encode(chunk)
+        if not hasattr(self._own, "workspace"):
+            self._own.workspace = np.empty((height, self._rows.n_features))
+        return self._rows.encode(chunk, self._own.workspace)
 
     def _height(self, rows_per_column: int | None = None) -> int | None:
         """How many rows are worked on at a time; None for all of a block."""

@@ -58,10 +58,10 @@ class Learned:
             return self.layer.map_(X, out)
         return X.toarray() if sparse.issparse(X) else X
 
-    def encode(self, triple: Triple) -> Encoded:
-        """A block `(H, T, sample_weight)` of coded rows."""
+    def encode(self, triple: Triple, out: np.ndarray | None = None) -> Encoded:
+        """A block `(H, T, sample_weight)` of coded rows, with H in `out` if that saves anything."""
         X, y, weight = triple
-        return self.features(X), self.targets.encode(y), weight
+        return self.features(X, out), self.targets.encode(y), weight
 
     @property
     def height(self) -> int:
