@@ -12,7 +12,7 @@ import numpy as np
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, device_of, matmul_each, triangle
 from ocrep._linalg.counts import Counts, RowBlock, counted
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
-from ocrep._linalg.svd import numerical_rank, triangle_svd, wide_svd, without_constants
+from ocrep._linalg.svd import numerical_rank, svd, without_constants
 from ocrep._linalg.svd import rank_tolerance as rank_tolerance
 from ocrep._linalg.wide import WideProblem
 from ocrep._linalg.wide_rows import WideRows
@@ -96,7 +96,7 @@ class Factor:
         M = self.n_features
         R = self.centred()
         xp, k = array_namespace(R), min(R.shape[0], M)
-        U, sigma, Vt = (wide_svd if k < M else triangle_svd)(R[:k, :M])
+        U, sigma, Vt = svd(R[:k, :M])
         UtT = xp.matmul(xp.matrix_transpose(U), R[:k, M:])
         p = numerical_rank(sigma, M)
         unexplained = xp.concat([UtT[p:, :], R[k:, M:]])

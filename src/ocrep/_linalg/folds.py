@@ -15,7 +15,8 @@ from array_api_compat import is_torch_namespace
 from scipy import sparse
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, take_rows, to_host
-from ocrep._linalg.blocks import Encoded, slices_of
+from ocrep._linalg.blocks import Encoded, row_slices, slices_of
+from ocrep._linalg.counts import PIECE_ENTRIES
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.wide import WideFolds
@@ -58,7 +59,7 @@ class FoldPlan:
             return _on_gpu(X, multipliers, self.n_folds)
         X = to_host(X)
         sums = np.empty(X.shape[0], dtype=np.uint64)
-        for rows in slices_of(*X.shape):
+        for rows in row_slices(X.shape[0], max(1, PIECE_ENTRIES // max(1, X.shape[1]))):
             sums[rows] = _bits(np.asarray(X[rows], dtype=np.float64)) @ multipliers
         return _fold_of(sums, self.n_folds)
 

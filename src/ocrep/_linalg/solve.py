@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 
 from ocrep._linalg.arrays import Array
-from ocrep._linalg.blocks import RowBlocks
+from ocrep._linalg.blocks import Encoded, RowBlocks
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sums

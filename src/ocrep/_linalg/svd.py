@@ -1,4 +1,4 @@
-"""Singular values of small triangles and of matrices wider than tall, and which of them are rounding noise."""
+"""The SVD of small triangles and of matrices wider than tall, and which singular values are rounding noise."""
 
 from __future__ import annotations
 
@@ -27,21 +27,18 @@ def numerical_rank(sigma: Array, n_columns: int) -> int:
     return int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
 
 
-def wide_svd(C: Array) -> tuple[Array, Array, Array]:
-    """U, σ (descending) and Vᵀ of a matrix with at most as many rows as columns, through its triangle L of C = LQᵀ."""
-    xp = array_namespace(C)
-    if not C.shape[0]:
-        return triangle_svd(C)
-    Q, R = xp.linalg.qr(xp.matrix_transpose(C), mode="reduced")
-    X, sigma, Ut = triangle_svd(R)
-    return xp.matrix_transpose(Ut), sigma, xp.matrix_transpose(xp.matmul(Q, X))
+def svd(R: Array) -> tuple[Array, Array, Array]:
+    """U, σ (descending) and Vᵀ of an upper triangle, or of a matrix with fewer rows than columns.
 
-
-def triangle_svd(R: Array) -> tuple[Array, Array, Array]:
-    """U, σ (descending) and Vᵀ of an upper triangle, by whatever its device does fast."""
+    On a GPU a triangle is decomposed many times faster than anything else, and so other matrices become one first.
+    """
     xp = array_namespace(R)
-    large = R.shape[0] == R.shape[1] >= SMALL
-    found = svd_by_polar(R) if large and is_torch_namespace(xp) and R.is_cuda else None
+    on_gpu = is_torch_namespace(xp) and R.is_cuda
+    if on_gpu and SMALL <= R.shape[0] < R.shape[1]:
+        Q, L = xp.linalg.qr(xp.matrix_transpose(R), mode="reduced")
+        X, sigma, Ut = svd(L)
+        return xp.matrix_transpose(Ut), sigma, xp.matrix_transpose(xp.matmul(Q, X))
+    found = svd_by_polar(R) if on_gpu and R.shape[0] == R.shape[1] >= SMALL else None
     return found or xp.linalg.svd(R, full_matrices=False)
 
 

@@ -14,13 +14,13 @@ from functools import cached_property, reduce
 import numpy as np
 import scipy.linalg
 
-from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky, device_of
+from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky, device_of, times_inverse
 from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, spectrum_of
-from ocrep._linalg.svd import numerical_rank, wide_svd, without_constants
-from ocrep._linalg.triangular_root import diagonal_ratio
+from ocrep._linalg.svd import numerical_rank, svd, without_constants
+from ocrep._linalg.triangular_root import diagonal_ratio, least_squares_weights
 from ocrep._linalg.wide_rows import WideRows
 
 # Squaring costs residuals and held-out errors about ε·κ² of ‖T‖: 2·10⁻¹⁰ at this κ, so that nothing need be verified.
@@ -34,7 +34,7 @@ class RowVectors:
     """V = AᵀBD⁻¹: right singular vectors as combinations of rows."""
 
     rows: WideRows
-    shift: Array
+    shift: Array | None
     B: Array
     """n × p."""
     D: Array
@@ -124,8 +124,8 @@ class WideProblem:
         return xp.concat(varies)
 
     @property
-    def _shift(self) -> Array:
-        return self.counts.shift[: self.counts.n_features]
+    def _shift(self) -> Array | None:
+        return self.counts.shift[: self.counts.n_features] if self.counts.intercept else None
 
     def spectrum(self) -> Spectrum:
         """The spectrum of all rows."""
@@ -167,7 +167,7 @@ class WideProblem:
         xp, mean, mean_L = array_namespace(L), _means(part), _mean_of(L, part)
         centring = _Centring.of(root, counts.intercept)
         C = centring.rows(L)
-        U, sigma, Vt = wide_svd(without_constants(C, mean_L, counts.weight_sum) if counts.intercept else C)
+        U, sigma, Vt = svd(without_constants(C, mean_L, counts.weight_sum) if counts.intercept else C)
         p = numerical_rank(sigma, M)
         UtT = xp.matmul(xp.matrix_transpose(U), centring.rows(root[:, None] * (part.rows.T - mean[M:])))
         B = xp.matrix_transpose(Vt[:p, :])
@@ -175,7 +175,7 @@ class WideProblem:
             counts,
             mean,
             sigma=sigma[:p],
-            right=RowVectors(self.coordinates[1], 0.0 * self._shift, B, xp.ones_like(sigma[:p])),
+            right=RowVectors(self.coordinates[1], None, B, xp.ones_like(sigma[:p])),
             UtT=UtT[:p, :],
             residual=xp.sum(UtT[p:, :] ** 2, axis=0),
             discarded=sigma[p:],
@@ -272,7 +272,7 @@ def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Arra
     if not C.shape[0] or not bool(xp.all(diagonal < 1.0 / SMALLEST**2)):  # NaN fails too
         return None
     R = cholesky(C)
-    if R is None or not diagonal_ratio(R) < KERNEL_CONDITION:  # a lower bound of κ, at a fraction of the price
+    if R is None or not _least_condition(R) < KERNEL_CONDITION:
         return None
     lam, U = xp.linalg.eigh(C)
     # Rounding is relative to what was summed, the part of the mean included.
@@ -281,6 +281,15 @@ def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Arra
     if not (least * KERNEL_CONDITION**2 > scale and least > SMALLEST**2 and _NOISE_SHARE * least >= noise**2):
         return None
     return xp.flip(xp.sqrt(lam)), xp.flip(U, axis=1)
+
+
+def _least_condition(R: Array) -> float:
+    """A lower bound of κ(R), at a fraction of the price of eigenvalues: κ² ≥ ‖RᵀR‖·‖(RᵀR)⁻¹b‖/‖b‖ for any b."""
+    xp, n = array_namespace(R), R.shape[0]
+    b = xp.cos(xp.arange(n, dtype=xp.float64, device=device_of(R)) ** 2)[None, :]
+    solved = least_squares_weights(R, times_inverse(1.0 * b, R))
+    grown = xp.linalg.vector_norm(solved) / xp.linalg.vector_norm(b)
+    return max(diagonal_ratio(R), float(xp.sum(R * R) / n * grown) ** 0.5)
 
 
 def _means(part: Part) -> Array:

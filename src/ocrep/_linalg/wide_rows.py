@@ -64,24 +64,27 @@ class WideRows:
             start = stop
         return xp.concat([total, xp.matmul(weights, self.T)], axis=1)
 
-    def pieces(self, shift: Array) -> Iterator[tuple[slice, Array]]:
-        """A by rows, about the shift of the features."""
-        start = 0
+    def pieces(self, shift: Array | None) -> Iterator[tuple[slice, Array]]:
+        """A by rows, about the shift of the features; None for no shift. Not to be changed."""
+        xp, start = array_namespace(self.T), 0
         for H in self.blocks:
-            for rows in row_slices(H.shape[0], max(1, PIECE_ENTRIES // max(1, H.shape[1]))):
-                piece = slice(start + rows.start, start + rows.stop)
-                yield piece, self._scaled(as_float64(H[rows, :]) - shift, piece)
+            as_it_is = shift is None and H.dtype == xp.float64
+            height = H.shape[0] if as_it_is else PIECE_ENTRIES // max(1, H.shape[1])
+            for rows in row_slices(H.shape[0], max(1, height)):
+                piece, A = slice(start + rows.start, start + rows.stop), as_float64(H[rows, :])
+                yield piece, self._scaled(A if shift is None else A - shift, piece)
             start += H.shape[0]
 
-    def columns(self, shift: Array) -> Iterator[tuple[slice, Array]]:
+    def columns(self, shift: Array | None) -> Iterator[tuple[slice, Array]]:
         """A by columns: so many at a time that adding up n × n products costs little beside forming them."""
         xp, n = array_namespace(self.T), max(self.n_rows, 1)
         for columns in row_slices(self.n_features, max(PIECE_ENTRIES // n, n)):
             A = xp.concat([as_float64(H[:, columns]) for H in self.blocks])
-            A -= shift[columns]
+            if shift is not None:
+                A -= shift[columns]
             yield columns, self._scaled(A, slice(None))
 
-    def inner_products(self, shift: Array) -> Array:
+    def inner_products(self, shift: Array | None) -> Array:
         """AAᵀ."""
         xp, total = array_namespace(self.T), None
         for _, A in self.columns(shift):
@@ -92,7 +95,7 @@ class WideRows:
                 total += product
         return total
 
-    def features(self, shift: Array) -> Array:
+    def features(self, shift: Array | None) -> Array:
         """A as one array."""
         xp = array_namespace(self.T)
         whole = xp.empty((self.n_rows, self.n_features), dtype=xp.float64, device=device_of(self.T))
@@ -106,7 +109,7 @@ class WideRows:
         ones = [root] if intercept else []
         return xp.concat([*ones, self.features(shift[:M]), root * (self.T - shift[M:])], axis=1)
 
-    def transposed_times(self, x: Array, shift: Array) -> Array:
+    def transposed_times(self, x: Array, shift: Array | None) -> Array:
         """Aᵀx, M × k."""
         xp = array_namespace(x)
         total = xp.zeros((self.n_features, x.shape[1]), dtype=xp.float64, device=device_of(x))
@@ -114,17 +117,14 @@ class WideRows:
             total = total + xp.matmul(xp.matrix_transpose(A), x[rows, :])
         return total
 
-    def products_with(self, H: Array, shift: Array) -> Array:
+    def products_with(self, H: Array, shift: Array | None) -> Array:
         """HAᵀ."""
         xp = array_namespace(H)
         return xp.concat([xp.matmul(H, xp.matrix_transpose(A)) for _, A in self.pieces(shift)], axis=1)
 
     def _scaled(self, A: Array, rows: slice) -> Array:
-        """√w·A, in place."""
         root = self.root_weight[rows]
-        if not bool(array_namespace(root).all(root == 1.0)):
-            A *= root[:, None]
-        return A
+        return A if bool(array_namespace(root).all(root == 1.0)) else root[:, None] * A
 
 
 def _check_sizes(parts: tuple[Array, ...], root: Array) -> None:
