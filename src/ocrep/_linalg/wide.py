@@ -20,7 +20,7 @@ from ocrep._linalg.counts import Counts
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, spectrum_of
 from ocrep._linalg.svd import numerical_rank, svd, without_constants
-from ocrep._linalg.triangular_root import diagonal_ratio, least_squares_weights
+from ocrep._linalg.triangular_root import least_squares_weights
 from ocrep._linalg.wide_rows import WideRows
 
 # Squaring costs residuals and held-out errors about ε·κ² of ‖T‖: 2·10⁻¹⁰ at this κ, so that nothing need be verified.
@@ -272,7 +272,7 @@ def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Arra
     if not C.shape[0] or not bool(xp.all(diagonal < 1.0 / SMALLEST**2)):  # NaN fails too
         return None
     R = cholesky(C)
-    if R is None or not _least_condition(R) < KERNEL_CONDITION:
+    if R is None or not _least_condition(C, R) < KERNEL_CONDITION:
         return None
     lam, U = xp.linalg.eigh(C)
     # Rounding is relative to what was summed, the part of the mean included.
@@ -283,13 +283,14 @@ def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Arra
     return xp.flip(xp.sqrt(lam)), xp.flip(U, axis=1)
 
 
-def _least_condition(R: Array) -> float:
-    """A lower bound of κ(R), at a fraction of the price of eigenvalues: κ² ≥ ‖RᵀR‖·‖(RᵀR)⁻¹b‖/‖b‖ for any b."""
-    xp, n = array_namespace(R), R.shape[0]
-    b = xp.cos(xp.arange(n, dtype=xp.float64, device=device_of(R)) ** 2)[None, :]
-    solved = least_squares_weights(R, times_inverse(1.0 * b, R))
-    grown = xp.linalg.vector_norm(solved) / xp.linalg.vector_norm(b)
-    return max(diagonal_ratio(R), float(xp.sum(R * R) / n * grown) ** 0.5)
+def _least_condition(C: Array, R: Array) -> float:
+    """A lower bound of κ(R), C = RᵀR, at a fraction of the price of eigenvalues: two steps of the power method."""
+    xp = array_namespace(R)
+    b = xp.cos(xp.arange(R.shape[0], dtype=xp.float64, device=device_of(R)) ** 2)[None, :]
+    large, small = xp.matmul(b, C), least_squares_weights(R, times_inverse(b, R))
+    larger, smaller = xp.matmul(large, C), least_squares_weights(R, times_inverse(1.0 * small, R))
+    norms = [float(xp.linalg.vector_norm(x)) for x in (larger, large, smaller, small)]
+    return (norms[0] / norms[1] * norms[2] / norms[3]) ** 0.5 if min(norms) > 0.0 else 1.0
 
 
 def _means(part: Part) -> Array:
