@@ -167,7 +167,7 @@ def test_an_error_in_a_worker_is_raised():
     def step(state, item):
         raise FloatingPointError(str(item))
 
-    with pytest.raises(FloatingPointError, match="[01]"):
+    with pytest.raises(FloatingPointError, match=r"[01]"):
         accumulate(step, iter(range(5)), 2)
 
 

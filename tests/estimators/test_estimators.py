@@ -163,7 +163,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     options = {"n_hidden": 12, "weight_scale": 3.0, "fit_intercept": True}
     w = np.random.default_rng(0).uniform(0, 2, 300)
     whole = small(**options).fit(X, y, sample_weight=w)
-    monkeypatch.setattr("ocrep._training.learned.block_rows", lambda n_columns, n_inputs: 37)
+    monkeypatch.setattr("ocrep._training.learned.block_rows", lambda *columns, **options: 37)
     blocks = small(**options).fit(X, y, sample_weight=w)
     assert blocks.gamma_ == pytest.approx(whole.gamma_, rel=1e-10)
     np.testing.assert_allclose(blocks.predict(X), whole.predict(X), rtol=1e-9)

@@ -17,6 +17,7 @@ from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.estimators.base import ClosedForm, rows_of
 from ocrep.rules import Choice, NotApplicable, Rule, names, resolve
+from ocrep.rules.base import check_usable
 from ocrep.rules.cross_validation import fold_errors, misclassified_by_fold, same_class
 
 POINTS_PER_DECADE = 8
@@ -99,7 +100,10 @@ class Evaluator:
 
     def choose(self, rule: Any) -> Choice:
         """Return the choice of a rule, given as a name, rule or number; raise `NotApplicable` if it cannot choose."""
-        return resolve(rule).choose(self.spectrum, folds=self.folds, rows=self.trained)
+        rule = resolve(rule)
+        if rule.folds is not None and self.folds is not None:
+            check_usable(self.folds)  # `fit` falls back to GCV, which is another rule in a comparison
+        return rule.choose(self.spectrum, folds=self.folds, rows=self.trained)
 
     def apply(self, rule: Any) -> RuleOutcome:
         """Return the γ of a rule, or the reason why it does not apply."""

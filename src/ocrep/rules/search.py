@@ -17,6 +17,8 @@ from ocrep.rules.base import Choice, Curve, Edge, FlooredRule
 POINTS_PER_DECADE = 8
 # Beyond 1000·σ₁² every weight is below 0.1 % of its unregularized value, and no criterion changes.
 HIGHEST = 1e3
+# The slope of a criterion is taken over twice this step in log γ.
+_STEP = 1e-3
 
 # The fixed grids of the literature, which do not depend on the scale of H.
 GRIDS: dict[str, tuple[float, ...]] = {
@@ -103,15 +105,27 @@ def root(increasing: Callable[[float], float], low: float, high: float) -> tuple
 
 
 def refine_by_brent(curve: Curve, criterion: Criterion) -> float:
-    """The minimum between the neighbours of the best grid point, by Brent's bounded method in log γ."""
+    """The minimum between the neighbours of the best grid point, by Brent's bounded method in log γ.
+
+    Near its minimum a criterion is flat, and rounding moves the minimum by √ε. The zero of its slope is right to far
+    more digits, so that equal problems, such as weighted and repeated rows, get equal γ.
+    """
     best = curve.best
 
-    def at(log_gamma: float) -> float:
-        return float(criterion(array_like(curve.gammas, [math.exp(log_gamma)]))[0])
+    def at(*log_gammas: float) -> list[float]:
+        return [float(value) for value in criterion(array_like(curve.gammas, [math.exp(x) for x in log_gammas]))]
+
+    def slope(log_gamma: float) -> float:
+        before, after = at(log_gamma - _STEP, log_gamma + _STEP)
+        return after - before
 
     bounds = tuple(math.log(float(curve.gammas[i])) for i in (best - 1, best + 1))
-    found = minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    return math.exp(found.x) if found.fun < float(curve.criterion[best]) else float(curve.gammas[best])
+    found = minimize_scalar(lambda x: at(x)[0], bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    if not found.fun < float(curve.criterion[best]):
+        return float(curve.gammas[best])
+    ends = max(bounds[0], found.x - 5.0 * _STEP), min(bounds[1], found.x + 5.0 * _STEP)
+    falls_and_rises = slope(ends[0]) < 0.0 < slope(ends[1])
+    return math.exp(brentq(slope, *ends, xtol=1e-12) if falls_and_rises else found.x)
 
 
 def refine_by_parabola(curve: Curve, criterion: Criterion) -> float:
