@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of, overwritten
+from array_api_compat import is_numpy_namespace, is_torch_namespace
+
+from ocrep._linalg.arrays import Array, array_namespace, device_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,14 @@ class Activation:
     """Whether φ is one of ours: it may overwrite its argument, and run on several threads."""
     argument: float = 1.0
     """What XC + b is multiplied by before φ sees it; a power of 2, so that nothing is rounded."""
+
+
+def overwritten(function: str, Z: Array, *others: Array) -> Array:
+    """function(Z, …) of each entry, in the memory of Z where the library can: new memory costs more than a tanh."""
+    xp = array_namespace(Z)
+    if is_numpy_namespace(xp) or is_torch_namespace(xp):
+        return getattr(xp, function)(Z, *others, out=Z)
+    return getattr(xp, function)(Z, *others)
 
 
 def _sigmoid(Z: Array) -> Array:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ocrep._features.activations import Activation
-from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, overwritten, to_device_of
+from ocrep._features.activations import Activation, overwritten
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, to_device_of
 
 
 @dataclass(frozen=True, eq=False)

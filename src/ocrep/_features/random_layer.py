@@ -203,7 +203,8 @@ def check_layer(layer: RandomLayer) -> None:
     """Raise if a parameter cannot work, before any row is read."""
     check_size("n_hidden", layer.n_hidden)
     activation_of(layer.activation)
-    pick("weight_init", layer.weight_init, WEIGHTS)
+    if layer.weight_init not in tuple(WEIGHTS):
+        pick("weight_init", layer.weight_init, WEIGHTS)
     _weight_factor(layer.weight_scale, layer.n_hidden)
     if isinstance(layer.input_scaling, str) and layer.input_scaling != "minmax":
         raise ValueError(
@@ -225,6 +226,8 @@ def activation_of(activation: str | Callable[[Array], Array]) -> Activation:
     """What a user may pass as `activation`: a name, or a function of an array."""
     if callable(activation):
         return Activation(activation)
+    if isinstance(activation, str) and activation in ACTIVATIONS:
+        return ACTIVATIONS[activation]
     return pick("activation", activation, ACTIVATIONS, also=", or a callable")
 
 

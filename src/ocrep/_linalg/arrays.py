@@ -45,14 +45,6 @@ def take_rows(A: Any, index: Any) -> Any:
     return xp.take(A, xp.asarray(index, device=device_of(A)), axis=0)
 
 
-def overwritten(function: str, Z: Array, *others: Array) -> Array:
-    """function(Z, …) of each entry, in the memory of Z where the library can: new memory costs more than a tanh."""
-    xp = array_namespace(Z)
-    if is_numpy_namespace(xp) or is_torch_namespace(xp):
-        return getattr(xp, function)(Z, *others, out=Z)
-    return getattr(xp, function)(Z, *others)
-
-
 def triangle(A: Array) -> Array:
     """R of A = QR: min(A.shape) rows, upper trapezoidal, by Householder reflections.
 
@@ -152,7 +144,6 @@ __all__ = [
     "cholesky",
     "device_of",
     "matmul_each",
-    "overwritten",
     "take_rows",
     "times_inverse",
     "to_device_of",

@@ -12,8 +12,8 @@ import numpy as np
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, device_of, matmul_each, triangle
 from ocrep._linalg.counts import Counts, RowBlock, counted
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
-from ocrep._linalg.svd import numerical_rank, svd, without_constants
 from ocrep._linalg.svd import rank_tolerance as rank_tolerance
+from ocrep._linalg.svd import svd_and_rank, without_constants
 from ocrep._linalg.wide import WideProblem
 from ocrep._linalg.wide_rows import WideRows
 
@@ -96,9 +96,8 @@ class Factor:
         M = self.n_features
         R = self.centred()
         xp, k = array_namespace(R), min(R.shape[0], M)
-        U, sigma, Vt = svd(R[:k, :M])
+        U, sigma, Vt, p = svd_and_rank(R[:k, :M], M)
         UtT = xp.matmul(xp.matrix_transpose(U), R[:k, M:])
-        p = numerical_rank(sigma, M)
         unexplained = xp.concat([UtT[p:, :], R[k:, M:]])
         return spectrum_of(
             self.counts,
@@ -192,7 +191,7 @@ class Factor:
 
 def _of_few_rows(factor: Factor | None, new: RowBlock, counts: Counts, *, copy: bool) -> Factor | None:
     """The rows so far and these as they are; None if they are no longer fewer than the features."""
-    if (factor is not None and factor.rows is None) or counts.n_rows >= counts.n_features:
+    if (factor is not None and factor.rows is None) or counts.n_rows >= counts.shift.shape[0] - counts.n_targets:
         return None
     rows = WideRows.of(new, copy=copy)
     return Factor(None, counts, factor.rows.merge(rows) if factor is not None and factor.rows else rows)

@@ -172,16 +172,14 @@ class FoldFactors:
         return cls(FoldPlan(n_folds, seed), tuple(factors), n_read)
 
     def merged(self) -> Factor:
-        return self._whole
-
-    @cached_property
-    def _whole(self) -> Factor:
-        return reduce(Factor.merge, self._filled)
+        if "_merged" not in self.__dict__:
+            self.__dict__["_merged"] = reduce(Factor.merge, self._filled)
+        return self.__dict__["_merged"]
 
     @cached_property
     def _wide(self) -> WideFolds | None:
         """The folds in as many dimensions as rows, where all rows together are fewer than the features."""
-        problem = self._whole.problem if self.usable else None
+        problem = self.merged().problem if len(self._filled) > 1 else None
         return None if problem is None else WideFolds(problem, [(f.rows, f.counts) for f in self._filled if f.rows])
 
     def leading(self, n_features: int) -> FoldFactors:
@@ -240,10 +238,6 @@ class FoldFactors:
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @property
-    def usable(self) -> bool:
-        return len(self._filled) > 1
 
     @property
     def _filled(self) -> tuple[Factor, ...]:

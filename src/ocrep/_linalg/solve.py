@@ -138,6 +138,11 @@ class _Run:
         if not head or (solver == "auto" and len(head) < 2 and stage is None):
             return None
         first = self._rows.encode(head[0])
+        if solver == "gram" and len(head) < 2 and first[0].shape[0] < first[0].shape[1]:
+            raise ValueError(
+                f"solver='gram' cannot promise γ to 1e-6 here: {first[0].shape[0]} rows are fewer than "
+                f"{first[0].shape[1]} features, and HᵀH is singular. Use solver='auto', which then uses HHᵀ."
+            )
         gram = GramSums.of(first, intercept=self._intercept)
         for block in head[1:] if solver == "gram" and not gram.counts.shift_known else ():
             gram = gram.add(self._rows.encode(block))
@@ -169,8 +174,9 @@ class _Run:
         intercept, encode, plan = self._intercept, self._rows.encode, self._plan
 
         def factored(so_far: Factor | None, raw: Any) -> Factor:
-            blocks = (encode(chunk) for chunk in _chunks(raw, self._height(_ROWS_PER_COLUMN)))
-            return Factor.fold(blocks, intercept=intercept, start=so_far)
+            for chunk in _chunks(raw, self._height(_ROWS_PER_COLUMN)):
+                so_far = Factor.fold([encode(chunk)], intercept=intercept, start=so_far)
+            return so_far or _no_rows()
 
         if plan is None:
             return Solved(self._accumulate(Factor, factored))

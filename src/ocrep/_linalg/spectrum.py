@@ -56,7 +56,8 @@ class StoredVectors:
         return self.Vt
 
     def times(self, x: Array) -> Array:
-        return matmul_each(array_namespace(x).matrix_transpose(self.Vt), x)
+        V = array_namespace(x).matrix_transpose(self.Vt)
+        return V @ x if x.ndim == 2 else matmul_each(V, x)
 
     def coordinates(self, H: Array) -> Array:
         xp = array_namespace(H)

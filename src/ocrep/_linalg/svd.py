@@ -27,6 +27,12 @@ def numerical_rank(sigma: Array, n_columns: int) -> int:
     return int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
 
 
+def svd_and_rank(R: Array, n_columns: int) -> tuple[Array, Array, Array, int]:
+    """U, σ (descending), Vᵀ and the numerical rank of a matrix that stands for `n_columns` columns."""
+    U, sigma, Vt = svd(R)
+    return U, sigma, Vt, numerical_rank(sigma, n_columns)
+
+
 def svd(R: Array) -> tuple[Array, Array, Array]:
     """U, σ (descending) and Vᵀ of an upper triangle, or of a matrix with fewer rows than columns.
 

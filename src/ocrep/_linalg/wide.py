@@ -19,7 +19,7 @@ from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, spectrum_of
-from ocrep._linalg.svd import numerical_rank, svd, without_constants
+from ocrep._linalg.svd import svd_and_rank, without_constants
 from ocrep._linalg.triangular_root import least_squares_weights
 from ocrep._linalg.wide_rows import WideRows
 
@@ -167,8 +167,8 @@ class WideProblem:
         xp, mean, mean_L = array_namespace(L), _means(part), _mean_of(L, part)
         centring = _Centring.of(root, counts.intercept)
         C = centring.rows(L)
-        U, sigma, Vt = svd(without_constants(C, mean_L, counts.weight_sum) if counts.intercept else C)
-        p = numerical_rank(sigma, M)
+        varying = without_constants(C, mean_L, counts.weight_sum) if counts.intercept else C
+        U, sigma, Vt, p = svd_and_rank(varying, M)
         UtT = xp.matmul(xp.matrix_transpose(U), centring.rows(root[:, None] * (part.rows.T - mean[M:])))
         B = xp.matrix_transpose(Vt[:p, :])
         spectrum = spectrum_of(

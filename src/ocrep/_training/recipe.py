@@ -56,7 +56,8 @@ class Recipe:
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rules.resolve(gamma)
-        pick("solver", solver, dict.fromkeys(SOLVERS))
+        if solver not in SOLVERS:
+            pick("solver", solver, dict.fromkeys(SOLVERS))
         if calibrate not in (None, "loo"):
             raise ValueError(f"calibrate={calibrate!r} must be 'loo' or None.")
         if layer is not None:

@@ -127,7 +127,7 @@ class Evaluator:
 
     def cv_losses(self, gammas: np.ndarray) -> np.ndarray:
         """Exact k-fold mean squared error, or share of misclassified rows, for each γ."""
-        if self.folds is None or not self.folds.usable:
+        if self.folds is None or len(self.folds.filled) < 2:
             return np.full(len(gammas), np.nan)
         lost, total = self._lost_by_fold(self.folds, gammas)
         return lost.sum(axis=0) / total
@@ -145,7 +145,7 @@ class Evaluator:
         For RMSE it comes from the paired differences over the folds. For a share of misclassified rows it is binomial;
         one row of either kind is added, so that the standard error of a share of 0 is not 0.
         """
-        if self.folds is None or not self.folds.usable:
+        if self.folds is None or len(self.folds.filled) < 2:
             return np.full(len(gammas), np.nan)
         if self.labels:
             n = self.spectrum.n_rows

@@ -47,4 +47,6 @@ def resolve(gamma: str | float | Rule) -> Rule:
         return gamma
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
         return Fixed(float(gamma))
+    if isinstance(gamma, str) and gamma in _REGISTRY:
+        return _REGISTRY[gamma]
     return pick("gamma rule", gamma, _REGISTRY, also=", a rule object such as rules.OCReP(), or a number ≥ 0")

@@ -165,7 +165,7 @@ class Rule(Documented, ABC):
 
 def check_usable(folds: FoldFactors) -> None:
     """Raise `NotApplicable` unless at least two folds hold rows."""
-    if not folds.usable:
+    if len(folds.filled) < 2:
         raise NotApplicable(
             f"Cross-validation needs rows in at least two folds, and {folds.n_read} sample(s) are too few for "
             f"{folds.plan}: use 'gcv' or 'ocrep'."

@@ -83,7 +83,7 @@ class FoldRule(HeldOutRule):
 
     def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: RowBlocks | None = None) -> Choice:
         """Choose γ by the folds, or by GCV where fewer than two of them hold rows."""
-        if folds is not None and folds.plan == self.folds and not folds.usable:
+        if folds is not None and folds.plan == self.folds and len(folds.filled) < 2:
             warnings.warn(
                 f"gamma={self!r} needs rows in at least two folds, and {folds.n_read} sample(s) are too few or too "
                 "alike: gamma='gcv' was used instead. Give more rows, or set gamma='gcv'.",
