@@ -25,8 +25,26 @@ factorisation; `compare_rules(X, y)` compares them all. Each entry ends with the
   are available only in `fit`;
 - *degree* d: γ is multiplied by c^d when H is scaled by c.
 
-Every rule except `none` takes `floor`: γ is at least `floor`·σ₁². The default "precision" stands for √ε; 0.0 turns the
-floor off, which is right for data known to more than eight digits.
+Every rule except `none` takes `floor`: γ is at least `floor`·σ₁². "precision" stands for √ε. It damps every direction with
+σ < ε^¼·σ₁, and it is the default of the rules that look only at the spectrum or at the training error: where H is singular,
+σ_p is rounding noise and the training error sees no harm in it. Rules that judge γ by held-out rows (`kfold`, `loo`,
+`ocrep_cv`) see the harm themselves; their default is "rounding", ε. 0.0 turns the floor off.
+
+Median test error over ten splits (two for Segment), RMSE or percent misclassified, made by `python benchmarks/floor.py`:
+
+| case | kfold √ε | kfold ε | loo √ε | loo ε | ocrep_cv √ε | ocrep_cv ε |
+|---|---|---|---|---|---|---|
+| machine_cpu, 146 units | 65 | 65 | 50.7 | 50.7 | 71 | 71 |
+| housing, 300 units | 3.53 | 3.53 | 3.5 | 3.5 | 3.64 | 3.64 |
+| abalone, 300 units | 2.13 | 2.13 | 2.16 | 2.16 | 2.14 | 2.14 |
+| iris, 200 units | 3.33 | 3.33 | 4.44 | 4.44 | 4.44 | 4.44 |
+| wine, 300 units | 0 | 0 | 0 | 0 | 0 | 0 |
+| segment, 1500 units | 4.33 | 4.33 | 4.33 | 4.33 | 4.33 | 4.33 |
+| swiss roll, noise 0.0, 300 units | 0.0168 | 3.21e-05 | 0.0168 | 3.21e-05 | 0.0168 | 3.21e-05 |
+| swiss roll, noise 0.05, 300 units | 0.018 | 0.00457 | 0.018 | 0.00455 | 0.018 | 0.00457 |
+| sin(8x), 200 units | 0.0489 | 6.25e-06 | 0.0489 | 6.25e-06 | 0.0489 | 6.25e-06 |
+
+No singular case needs the larger floor, and smooth functions of few inputs lose by it.
 
 Symbols: σ₁ and σ_p are the largest and the smallest singular value of H, p is its rank, α̂ = UᵀT/σ, λ = σ²,
 s² = rss/(n − p − 1), and GM is the geometric mean.
