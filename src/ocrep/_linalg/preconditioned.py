@@ -34,7 +34,7 @@ class PreconditionedSums:
         return cls(R1, 0.0 * R1, counts.without_rows())
 
     @classmethod
-    def led_by(cls, block: Encoded, *, intercept: bool) -> PreconditionedSums | None:
+    def from_first_block(cls, block: Encoded, *, intercept: bool) -> PreconditionedSums | None:
         """The sums of a first block, whose own R by reflections is R₁; None if that R is too ill conditioned."""
         rows = RowBlock.of(*block)
         R1 = _first_factor(Factor.fold([block], intercept=intercept))

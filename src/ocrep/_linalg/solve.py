@@ -148,7 +148,7 @@ class _Run:
             gram = gram.add(self._rows.encode(block))
         if stage is FoldGrams or (stage is None and (solver == "gram" or is_promising(gram.matrix, gram.counts))):
             return gram
-        return PreconditionedSums.led_by(first, intercept=self._intercept)
+        return PreconditionedSums.from_first_block(first, intercept=self._intercept)
 
     def by_gram(self, first: GramSums, solver: str) -> Solved | None:
         """Route 1, or 3 where the sums prove too little."""
