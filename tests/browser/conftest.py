@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from chromium import CHROMIUM, FLAGS, HOSTILE
 from playwright.sync_api import sync_playwright
+from support.chromium import CHROMIUM, FLAGS, HOSTILE
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovRegressor
 from ocrep.report import diagnose, write_report

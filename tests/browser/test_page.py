@@ -4,8 +4,8 @@ import math
 import re
 
 import pytest
-from chromium import CHROMIUM, FLAGS, HOSTILE
 from playwright.sync_api import expect
+from support.chromium import CHROMIUM, FLAGS, HOSTILE
 
 FIGURES = ["errors", "condition", "spectrum", "gain"]
 ALL = ["regression", "classification", "hostile", "single row", "zeros"]
