@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from math import prod
 
 import numpy as np
 import scipy.linalg
@@ -50,11 +51,12 @@ class RowVectors:
         return xp.matrix_transpose(xp.concat(parts) / self.D)
 
     def times(self, x: Array) -> Array:
-        xp = array_namespace(x)
-        combined = xp.matmul(self.B, x / self.D[:, None])  # (…, n, k): the leading axes become columns
-        flat = xp.reshape(xp.moveaxis(combined, -2, 0), (combined.shape[-2], -1))
-        found = xp.reshape(self.rows.transposed_times(flat, self.shift), (-1, *x.shape[:-2], x.shape[-1]))
-        return xp.moveaxis(found, 0, -2)
+        xp, (*several, _, k) = array_namespace(x), x.shape
+        combined = xp.matmul(self.B, x / self.D[:, None])
+        # The leading axes become columns, since every look at the rows counts.
+        flat = xp.reshape(xp.moveaxis(combined, -2, 0), (self.B.shape[0], prod(several) * k))
+        found = self.rows.transposed_times(flat, self.shift)
+        return xp.moveaxis(xp.reshape(found, (self.n_features, *several, k)), 0, -2)
 
     def coordinates(self, H: Array) -> Array:
         return array_namespace(H).matmul(self.rows.products_with(H, self.shift), self.B) / self.D
