@@ -109,9 +109,9 @@ class WideProblem:
     def coordinates(self) -> tuple[Array, WideRows]:
         """L of A = LQᵀ, and Qᵀ as rows."""
         xp = array_namespace(self.rows.T)
+        varies = xp.astype(self._varies(), xp.float64) if self.counts.intercept else 1.0
         A = self.rows.features(self._shift)
-        if self.counts.intercept:
-            A *= xp.astype(self._varies(), xp.float64)
+        A *= varies
         L, Qt = _lq(A)
         ones = xp.ones_like(self.rows.root_weight)
         return L, WideRows((Qt,), self.rows.T[:, :0], ones)
