@@ -25,12 +25,12 @@ factorisation; `compare_rules(X, y)` compares them all. Each entry ends with the
   are available only in `fit`;
 - *degree* d: γ is multiplied by c^d when H is scaled by c.
 
-Every rule except `none` takes `floor`: γ is at least `floor`·σ₁². "precision" stands for √ε. It damps every direction with
-σ < ε^¼·σ₁, and it is the default of the rules that look only at the spectrum or at the training error: where H is singular,
-σ_p is rounding noise and the training error sees no harm in it. Rules that judge γ by held-out rows (`kfold`, `loo`,
-`ocrep_cv`) see the harm themselves; their default is "rounding", ε. 0.0 turns the floor off.
+Every rule except `none` takes `floor`: γ is at least `floor`·σ₁². "precision" stands for √ε. It damps every direction
+with σ < ε^¼·σ₁, and it is the default of the rules that look only at the spectrum or at the training error: where H is
+singular, σ_p is rounding noise and the training error sees no harm in it. Rules that judge γ by held-out rows (`kfold`,
+`loo`, `ocrep_cv`) see the harm themselves; their default is "rounding", ε. 0.0 turns the floor off.
 
-Median test error over ten splits (two for Segment), RMSE or percent misclassified, made by `python benchmarks/floor.py`:
+Median test error over ten splits (two for Segment), RMSE or percent misclassified (`python benchmarks/floor.py`):
 
 | case | kfold √ε | kfold ε | loo √ε | loo ε | ocrep_cv √ε | ocrep_cv ε |
 |---|---|---|---|---|---|---|
