@@ -5,10 +5,10 @@ import pickle
 import tracemalloc
 from functools import reduce
 
-import array_api_strict
 import mpmath
 import numpy as np
 import pytest
+from support.device import on_device, to_numpy
 
 from ocrep import Factor, PinvRegressor, TikhonovClassifier, TikhonovRegressor, load_model, save_model
 from ocrep._linalg import factor as factor_module
@@ -83,10 +83,10 @@ def refit(H, T, gamma, intercept, w):
         for i in range(n):
             K[i, i] += mpmath.mpf(gamma) / w[i]
         weights = C.T * mpmath.lu_solve(K, Z) if T.cols == 1 else C.T * (mpmath.inverse(K) * Z)
-        return to_numpy(weights), to_numpy(means[1] - means[0] * weights)[0]
+        return from_mpmath(weights), from_mpmath(means[1] - means[0] * weights)[0]
 
 
-def to_numpy(A):
+def from_mpmath(A):
     return np.array([[float(A[i, j]) for j in range(A.cols)] for i in range(A.rows)])
 
 
@@ -373,18 +373,21 @@ def test_the_gram_solver_says_that_it_cannot_before_it_forms_features_times_feat
     assert peak < 3 * X.nbytes
 
 
+@intercepts
 @pytest.mark.parametrize("name", ["well conditioned", "ill conditioned"])
-def test_other_array_libraries_give_the_same_answers(name):
+def test_other_array_libraries_give_the_same_answers(name, intercept):
     H, T = problem(name)
-    w = weights_of(True)
-    arrays = [array_api_strict.asarray(A) for A in (H, T, w)]
-    numpy, strict = (FoldFactors.empty(PLAN).absorb([tuple(block)], intercept=True) for block in ((H, T, w), arrays))
-    gammas = gammas_of(H, True)
-    expected = numpy.squared_errors(gammas)
-    ours = strict.squared_errors(array_api_strict.asarray(gammas))
-    np.testing.assert_allclose(np.asarray(ours), expected, rtol=1e-9)
-    a, b = numpy.merged().spectrum(), strict.merged().spectrum()
-    np.testing.assert_allclose(np.asarray(b.weights(0.1)), a.weights(0.1), rtol=1e-9, atol=1e-13)
+    blocks = (H, T, weights_of(True)), tuple(map(on_device, (H, T, weights_of(True))))
+    ours, theirs = (FoldFactors.empty(PLAN).absorb([block], intercept=intercept) for block in blocks)
+    gammas = gammas_of(H, intercept)
+    expected, found = ours.squared_errors(gammas), to_numpy(theirs.squared_errors(on_device(gammas)))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    a, b = ours.merged().spectrum(), theirs.merged().spectrum()
+    np.testing.assert_allclose(to_numpy(b.weights(on_device(gammas))), a.weights(gammas), rtol=1e-8, atol=1e-12)
+    left_out = [press(s, RowBlocks(lambda: iter(())), g) for s, g in ((a, gammas), (b, on_device(gammas)))]
+    np.testing.assert_allclose(to_numpy(left_out[1]), left_out[0], rtol=1e-9)
+    cut = [folds.merged().leading(M - 3).spectrum().sigma for folds in (ours, theirs)]
+    np.testing.assert_allclose(to_numpy(cut[1]), cut[0], rtol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["well conditioned", "ill conditioned"])
