@@ -124,8 +124,9 @@ def _host_of(xp: Any) -> Any:
     """The device of an array library that NumPy can read."""
     info = getattr(xp, "__array_namespace_info__", None)
     # Asking torch for its devices makes it warn of some that it no longer has.
-    named = is_torch_namespace(xp) or info is None or "cpu" in map(str, info().devices())
-    return "cpu" if named else info().default_device()
+    if is_torch_namespace(xp) or info is None or "cpu" in map(str, info().devices()):
+        return "cpu"
+    return info().default_device()
 
 
 def to_device_of(X: Any, values: np.ndarray) -> Array:
