@@ -51,7 +51,7 @@ def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int 
 
 
 def search(error: Callable[[int], float], largest: int) -> int:
-    """Minimise over 1, …, `largest`: sizes in steps of √2 first, then eight times as fine around the best."""
+    """Minimise over 1, …, `largest`: sizes in steps of √2 first, then four times as fine around the best."""
     seen: dict[int, float] = {}
 
     def look(exponents: Iterable[float]) -> int:
@@ -63,7 +63,7 @@ def search(error: Callable[[int], float], largest: int) -> int:
 
     steps = 2 * math.ceil(math.log2(largest)) if largest > 1 else 0
     best = math.log2(largest / look(k / 2 for k in range(steps + 1)))
-    return look(max(0.0, best + k / 16) for k in range(-8, 9))
+    return look(max(0.0, best + k / 8) for k in range(-3, 4))
 
 
 def cv_error_of(rule: Rule, folds: FoldFactors, gamma: float) -> float:
