@@ -480,3 +480,31 @@ def test_kept_folds_serve_with_gamma_and_partial_fit(gamma):
     parts = small(gamma=gamma, input_scaling=(-1.0, 1.0)).partial_fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
     whole = small(gamma=gamma, input_scaling=(-1.0, 1.0)).fit(X, y)
     assert parts.gamma_ == pytest.approx(whole.gamma_, rel=1e-4)
+
+
+@pytest.mark.parametrize("gamma", ["ocrep", "kfold"])
+def test_rows_without_weight_in_front_do_not_matter_to_the_gram_route(gamma):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 20)) + 100.0 * np.arange(1, 21)
+    y = X @ np.arange(20.0) + rng.normal(size=60_000)
+    weight = np.ones(60_000)
+    weight[:40_000] = 0.0
+    X[:50_000] -= 7.0  # the means drift, so that a wrong shift would show
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ocrep._training.learned.BLOCK_ENTRIES", 2**17)
+        model = TikhonovRegressor(gamma, solver="gram").fit(X, y, sample_weight=weight)
+    expected = TikhonovRegressor(gamma, solver="qr").fit(X[40_000:], y[40_000:])
+    np.testing.assert_allclose(model.gamma_, expected.gamma_, rtol=1e-5)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+
+
+def test_several_sparse_entries_of_one_place_count_as_their_sum():
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 60, 900), rng.integers(0, 6, 900)
+    values = rng.integers(-9, 9, 900).astype(float)  # whole, so that sums do not depend on their order
+    doubled = sparse.csr_matrix((values, columns, np.searchsorted(np.sort(rows), np.arange(61))))
+    assert not doubled.has_canonical_format
+    y, before = rng.normal(size=60), doubled.data.copy()
+    model, expected = (PinvRegressor(20, gamma="kfold", random_state=0).fit(X, y) for X in (doubled, doubled.toarray()))
+    assert model.gamma_ == pytest.approx(expected.gamma_, rel=1e-6)
+    np.testing.assert_array_equal(doubled.data, before)

@@ -186,7 +186,8 @@ class Counts:
     def n(self) -> int:
         """Observations: rows of positive weight, each counted as often as its weight says if all are whole.
 
-        Whole weights are frequencies, so weights and repeated rows give the same answer under every rule. Other
+        Whole weights are frequencies, so weights and repeated rows give the same answer under every rule
+        but leave-one-out, which leaves out whole rows. Other
         weights only say how precise a row is, and rescaling them must not change the count.
         """
         return round(self.weight_sum) if self.whole_weights else self.n_rows

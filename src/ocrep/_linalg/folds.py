@@ -49,6 +49,9 @@ class FoldPlan:
         multipliers = _multipliers(self.seed, X.shape[1])
         if sparse.issparse(X):
             X = X.tocsr()
+            if not X.has_canonical_format:  # entries of one place must be added up before they are hashed
+                X = X.copy()
+                X.sum_duplicates()
             parts = _bits(np.asarray(X.data, dtype=np.float64)) * multipliers[X.indices]
             starts, filled = X.indptr[:-1], np.diff(X.indptr) > 0
             sums = np.zeros(X.shape[0], dtype=np.uint64)

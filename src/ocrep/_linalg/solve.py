@@ -25,9 +25,9 @@ from ocrep._linalg.spectrum import Spectrum
 
 SOLVERS = ("auto", "gram", "qr")
 
-# All workers together hold at most this much, about 380 MB; each holds so many copies of the rows it works on, by sums
+# All workers together hold at most this much, about 370 MB; each holds so many copies of the rows it works on, by sums
 # and by reflections.
-WORKER_ENTRIES = 48 * 2**20
+WORKER_ENTRIES = 44 * 2**20
 _COPIES_SUMS, _COPIES_QR = 3, 5
 # Beyond this many columns a block keeps all threads of BLAS busy by itself.
 WIDEST_SHARED = 1024
@@ -144,8 +144,13 @@ class _Run:
                 f"{first[0].shape[1]} features, and HᵀH is singular. Use solver='auto', which then uses HHᵀ."
             )
         gram = GramSums.of(first, intercept=self._intercept)
-        for block in head[1:] if solver == "gram" and not gram.counts.shift_known else ():
-            gram = gram.add(self._rows.encode(block))
+        if solver == "gram" and not gram.counts.shift_known:
+            # All workers need one shift, and the first rows that have weight give it: look for them, then begin anew.
+            for block in self._ahead:
+                gram = gram.add(self._rows.encode(block))
+                if gram.counts.shift_known:
+                    break
+            self._ahead = None
         if stage is FoldGrams or (stage is None and (solver == "gram" or is_promising(gram.matrix, gram.counts))):
             return gram
         return PreconditionedSums.from_first_block(first, intercept=self._intercept)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
@@ -89,6 +90,9 @@ def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any
         number = text_column(X)
         check_numeric(number if columns is None else columns[number], "texts")
         raise
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()  # several entries of one place count as their sum
     if y is not None:
         y = check_array(y, dtype=None, input_name="y", **options)
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), columns

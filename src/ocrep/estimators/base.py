@@ -109,7 +109,7 @@ class ClosedForm(BaseEstimator, ABC):
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights ≥ 0; whole weights are the same as repeated rows.
+            Weights ≥ 0; whole weights equal repeated rows, except in leave-one-out, which leaves out rows.
 
         Returns
         -------
