@@ -31,9 +31,9 @@ WORKER_ENTRIES = 44 * 2**20
 _COPIES_SUMS, _COPIES_QR = 3, 5
 # Beyond this many columns a block keeps all threads of BLAS busy by itself.
 WIDEST_SHARED = 1024
-# 6 MB of float64: so many features of a block are formed at a time. More would leave the caches, and fewer would cost
+# 5 MB of float64: so many features of a block are formed at a time. More would leave the caches, and fewer would cost
 # more in calls, for which workers wait for each other.
-CHUNK_ENTRIES = 3 * 2**18
+CHUNK_ENTRIES = 5 * 2**17
 # Reflections work on so many rows per column at a time: each time R is triangularized again, which adds a third.
 _ROWS_PER_COLUMN = 2
 # So many folds would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
