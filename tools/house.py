@@ -6,7 +6,8 @@ the other libraries are recorded, from the script that counted 34, 21, 46, 30 an
 Import depth. The longest chain of units, each importing the next, lazy imports included; imports under
 `if TYPE_CHECKING` are left out, and units in a cycle count as one. A unit is what lies directly under the package: a
 room, or a loose module. The contract allows eleven rooms one below the other, and each has modules that build on each
-other, so the chain of single modules is longer; it is shown in a row without a limit.
+other, so the chain of single modules is longer. It is shown in a row without a limit: the goal of 12, set when that
+chain had 21 modules, is not reached. The figures of the other libraries are chains of modules too.
 
 Private reads. Reads of private attributes of foreign objects, by the rule in private_reads.py; imports of private
 names; imports of private modules from outside their package (rooms like `ocrep._linalg` are open to all rooms). Names
@@ -290,8 +291,9 @@ def import_measures(modules: list[Module], layers: int) -> Iterator[Measure]:
     loose = loose_modules(modules)
     yield Measure("loose root modules", len(loose), 3, peers=("7", "3", "16"), offenders=tuple(loose))
     deepest = longest_chain(rooms(import_graph(modules, lazy=True)))
-    yield Measure("import depth", len(deepest), 12, peers=("8", "7", "5"), offenders=(" > ".join(deepest),))
-    yield Measure("import depth of modules", len(longest_chain(import_graph(modules))))
+    yield Measure("import depth of rooms", len(deepest), 12, offenders=(" > ".join(deepest),))
+    chain = longest_chain(import_graph(modules))
+    yield Measure("import depth of modules", len(chain), peers=("8", "7", "5"))
     yield Measure("layers of the contract", layers, 12)
 
 

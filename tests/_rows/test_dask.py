@@ -216,7 +216,7 @@ def test_folds_are_those_of_memory(rows, collections, gamma):
     X, y = collections(rows, INPUTS, "y")
     here, model = network(gamma=gamma).fit(rows[INPUTS].to_numpy(), rows["y"]), network(gamma=gamma).fit(X, y)
     # A searched γ is known to √ε only: its criterion is flat at the minimum.
-    np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-5)
+    np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-8)
     gammas = here.spectrum_.largest**2 * np.array([1e-6, 1e-3, 1.0])
     np.testing.assert_allclose(model.folds_.squared_errors(gammas), here.folds_.squared_errors(gammas), rtol=1e-10)
     assert model.folds_.n_read == N
