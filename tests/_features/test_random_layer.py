@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 from scipy.special import expit
 
 from ocrep import RandomLayer
@@ -83,6 +83,21 @@ def test_weights_follow_their_distribution():
     orthogonal = RandomLayer(10, weight_init="orthogonal", random_state=0).fit(X).weights_
     for group in (orthogonal[:, :4], orthogonal[:, 4:8]):
         np.testing.assert_allclose(group.T @ group, np.eye(4), atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", sorted(WEIGHTS))
+def test_biases_are_uniform_in_their_range_and_weights_are_as_without_it(weights):
+    plain = RandomLayer(4000, weight_init=weights, random_state=0).fit(X)
+    layer = RandomLayer(4000, weight_init=weights, bias_range=(0, 1), weight_scale=2.0, random_state=0).fit(X)
+    np.testing.assert_array_equal(layer.weights_, 2.0 * plain.weights_)
+    assert stats.kstest(layer.biases_ / 2.0, stats.uniform(0, 1).cdf).pvalue > 1e-3
+    assert np.all(np.diff(layer.biases_[np.argsort(plain.biases_)]) >= 0)  # the same draw, brought to another range
+
+
+def test_biases_of_a_range_belong_to_their_unit():
+    large, small = (RandomLayer(n, bias_range=(0.0, 1.0), random_state=3).fit(X) for n in (50, 20))
+    np.testing.assert_array_equal(large.biases_[:20], small.biases_)
+    np.testing.assert_array_equal(RandomLayer(9, bias_range=(2, 2), random_state=0).fit(X).biases_, np.full(9, 2.0))
 
 
 @pytest.mark.parametrize("weights", sorted(WEIGHTS))
@@ -204,6 +219,10 @@ def test_single_precision_in_single_precision_out():
         ({"weight_scale": 0.0}, "finite number > 0"),
         ({"weight_scale": "sqrt"}, "inverse_sqrt"),
         ({"weight_scale": np.nan}, "finite number > 0"),
+        ({"bias_range": (1.0, 0.0)}, "low ≤ high"),
+        ({"bias_range": (0.0, np.nan)}, "pair of finite numbers"),
+        ({"bias_range": 1.0}, "pair of finite numbers"),
+        ({"bias_range": "uniform"}, "pair of finite numbers"),
         ({"input_scaling": "standard"}, "'minmax'"),
         ({"input_scaling": 3.0}, "not a pair"),
         ({"input_scaling": (1.0, -1.0)}, "low ≤ high"),

@@ -31,6 +31,20 @@ def test_ocrep_is_the_product_of_the_ends_of_the_spectrum():
     assert (choice.rule, choice.floored, choice.edge) == ("ocrep", False, None)
 
 
+def test_ocrep_to_the_letter_takes_the_last_singular_value_even_if_it_is_noise():
+    H, T = random_problem(40, 6)
+    letter = rules.OCReP(rank="full", floor=0.0)
+    assert letter.choose(spectrum_of(H, T)) == rules.OCReP(floor=0.0).choose(spectrum_of(H, T))
+    twice = np.column_stack([H, H])  # of rank 6
+    spectrum, sigma = spectrum_of(twice, T), np.linalg.svd(twice, compute_uv=False)
+    assert rules.OCReP(floor=0.0).choose(spectrum).gamma == pytest.approx(sigma[0] * sigma[5], rel=1e-10)
+    assert letter.choose(spectrum).gamma < 1e-12 * sigma[0] * sigma[5]
+    assert rules.OCReP(rank="full").choose(spectrum).floored
+    assert letter.choose(spectrum_of(np.zeros((5, 2)), np.ones(5))).gamma == 0.0
+    with pytest.raises(ValueError, match="rank='half' must be 'numerical' or 'full'"):
+        rules.OCReP(rank="half")
+
+
 @pytest.mark.parametrize("rule", [rules.OCReP, rules.GCV])
 def test_the_floor_holds_and_can_be_set_or_turned_off(rule):
     H = with_condition(1e12, n_columns=10)

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -68,6 +69,8 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         units as there are inputs, with U(−1, 1) biases.
     weight_scale : float or "inverse_sqrt", default=1.0
         Factor on weights and biases; "inverse_sqrt" is 1/√M.
+    bias_range : (low, high) or None, default=None
+        Biases U(low, high) before `weight_scale`, such as (0, 1); None leaves their distribution to `weight_init`.
     direct_link : bool, default=False
         Whether to put the scaled inputs in front of the hidden units.
     random_state : int, RandomState instance or None, default=None
@@ -103,6 +106,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         input_scaling: Any = "minmax",
         weight_init: str = "uniform",
         weight_scale: float | str = 1.0,
+        bias_range: tuple[float, float] | None = None,
         direct_link: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -111,6 +115,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         self.input_scaling = input_scaling
         self.weight_init = weight_init
         self.weight_scale = weight_scale
+        self.bias_range = bias_range
         self.direct_link = direct_link
         self.random_state = random_state
 
@@ -164,10 +169,12 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         """Fit to checked inputs of this number and type; `observed` is their range, for "minmax"."""
         low, high = _input_range(self.input_scaling, n_inputs, observed)
         center, stretch = _to_unit_interval(low, high, dtype)
-        rng = check_random_state(self.random_state)
-        units = _weight_factor(self.weight_scale, self.n_hidden) * WEIGHTS[self.weight_init](
-            rng, n_inputs, self.n_hidden
-        )
+        units = WEIGHTS[self.weight_init](check_random_state(self.random_state), n_inputs, self.n_hidden)
+        if self.bias_range is not None:
+            units[:, -1] = _within(
+                _check_bias_range(self.bias_range), units[:, -1], normal=self.weight_init == "normal"
+            )
+        units *= _weight_factor(self.weight_scale, self.n_hidden)
         weights, biases = np.ascontiguousarray(units[:, :-1].T), units[:, -1].copy()
         self.map_ = HiddenMap(weights, biases, center, stretch, activation_of(self.activation), self.direct_link)
         return self
@@ -206,6 +213,8 @@ def check_layer(layer: RandomLayer) -> None:
     if layer.weight_init not in tuple(WEIGHTS):
         pick("weight_init", layer.weight_init, WEIGHTS)
     _weight_factor(layer.weight_scale, layer.n_hidden)
+    if layer.bias_range is not None:
+        _check_bias_range(layer.bias_range)
     if isinstance(layer.input_scaling, str) and layer.input_scaling != "minmax":
         raise ValueError(
             f"input_scaling={layer.input_scaling!r} is unknown: use 'minmax', a pair (low, high), or None."
@@ -267,6 +276,22 @@ def _weight_factor(weight_scale: float | str, n_hidden: int) -> float:
     if isinstance(weight_scale, Real) and math.isfinite(weight_scale) and weight_scale > 0:
         return float(weight_scale)
     raise ValueError(f"weight_scale={weight_scale!r} must be a finite number > 0, or 'inverse_sqrt'.")
+
+
+def _check_bias_range(bias_range: Any) -> tuple[float, float]:
+    ends = np.asarray(bias_range, dtype=object)
+    if ends.shape == (2,) and all(isinstance(end, Real) and math.isfinite(end) for end in ends) and ends[0] <= ends[1]:
+        return float(ends[0]), float(ends[1])
+    raise ValueError(
+        f"bias_range={bias_range!r} must be a pair of finite numbers (low, high) with low ≤ high, or None."
+    )
+
+
+def _within(ends: tuple[float, float], biases: np.ndarray, *, normal: bool) -> np.ndarray:
+    """Biases drawn U(−1, 1) or N(0, 1) as U(low, high): each unit still draws its weights and bias together."""
+    low, high = ends
+    share = ndtr(biases) if normal else (biases + 1.0) / 2.0
+    return low + (high - low) * share
 
 
 def check_size(name: str, value: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, FlooredRule, Rule
@@ -14,15 +14,29 @@ from ocrep.rules.base import Choice, FlooredRule, Rule
 class OCReP(FlooredRule):
     """γ = σ₁·σ_p, which minimises the condition number of H^reg (paper, eq. 29).
 
-    p is the numerical rank. The rule assumes nothing about the targets and does not read them. Where H is numerically
-    singular, σ_p is rounding noise; the default floor then gives γ = σ₁·max(σ_p, √ε·σ₁).
+    The rule assumes nothing about the targets and does not read them. Where H is numerically singular, the smallest
+    singular values are rounding noise; the default floor then gives γ = σ₁·max(σ_p, √ε·σ₁).
+    `OCReP(rank="full", floor=0.0)` is the formula to the letter.
     Reference: Cancelliere, Gai, Gallinari, Rubini, Neural Networks 2015 (arXiv:1508.06095).
+
+    Parameters
+    ----------
+    rank : {"numerical", "full"}, default="numerical"
+        p: the numerical rank of H, or min(N, M) as in the paper. They differ where H is numerically singular.
     """
 
+    rank: Literal["numerical", "full"] = "numerical"
     name = "ocrep"
 
+    def __post_init__(self) -> None:
+        FlooredRule.__post_init__(self)
+        if self.rank not in ("numerical", "full"):
+            raise ValueError(f"rank={self.rank!r} must be 'numerical' or 'full'.")
+
     def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
-        return self.at_least_floor(spectrum.largest * spectrum.smallest, spectrum)
+        noise = self.rank == "full" and spectrum.discarded.shape[0] > 0
+        last = float(spectrum.discarded[-1]) if noise else spectrum.smallest
+        return self.at_least_floor(spectrum.largest * last, spectrum)
 
 
 @dataclass(frozen=True, slots=True)
