@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.gram import PROVED_CONDITION
 from ocrep._linalg.preconditioned import REFINED_CONDITION
 from ocrep._linalg.solve import solve

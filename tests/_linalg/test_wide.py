@@ -13,7 +13,8 @@ from support.device import on_device, to_numpy
 from ocrep import Factor, PinvRegressor, TikhonovClassifier, TikhonovRegressor, load_model, save_model
 from ocrep._linalg import factor as factor_module
 from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.leave_one_out import left_out_outputs, press
 from ocrep._linalg.solve import solve
 from ocrep._linalg.uncertainty import variance_factor

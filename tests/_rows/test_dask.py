@@ -19,7 +19,7 @@ from support.tables import INPUTS, table_of_rows
 
 import ocrep
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules
-from ocrep._linalg.folds import FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._rows.dask import is_dask
 from ocrep._rows.dask.partitions import ARITY, Partitions
 

@@ -5,7 +5,8 @@ import pytest
 from support.problems import random_problem, smooth_problem, with_condition
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, hidden_size_path, rules
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._training.hidden_size import search
 from ocrep.datasets import load
 from ocrep.rules.cross_validation import mean_squared_error

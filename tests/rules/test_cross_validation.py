@@ -14,7 +14,8 @@ from support.problems import augmented_solution, choose, evidence, numbers_of, r
 
 from ocrep import Factor, RandomLayer, rules
 from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.leave_one_out import left_out_outputs, press
 from ocrep._training.recipe import plan_of
 from ocrep.rules.cross_validation import fold_errors, mean_squared_error, misclassified

@@ -15,7 +15,7 @@ import pytest
 from support.tiny_study import TINY
 
 from ocrep import PinvClassifier, PinvRegressor, study
-from ocrep._linalg.folds import FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
 from ocrep.datasets import load
 from ocrep.literature import PrunedELMRegressor, RELMClassifier
 from ocrep.study import runner

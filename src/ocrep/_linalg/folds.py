@@ -2,124 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from itertools import accumulate
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_torch_namespace
-from scipy import sparse
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of, take_rows, to_host
-from ocrep._linalg.blocks import Encoded, row_slices, slices_of
-from ocrep._linalg.counts import PIECE_ENTRIES
+from ocrep._linalg.arrays import Array, array_namespace
+from ocrep._linalg.blocks import Encoded, slices_of
 from ocrep._linalg.factor import Factor
+from ocrep._linalg.fold_plan import SPLITS, FoldPlan, split_by_fold
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.wide import WideFolds
-
-
-@dataclass(frozen=True, slots=True)
-class FoldPlan:
-    """Which row falls into which fold: a seeded hash of the row's inputs.
-
-    So order and cutting into blocks do not matter, rows on other machines need no numbers, a weight equals repetition,
-    and duplicates share a fold: a row is never judged by its own twin.
-    """
-
-    n_folds: int = 3
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in (("n_folds", 2), ("seed", -math.inf)):
-            value = getattr(self, name)
-            if not (isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least):
-                raise ValueError(f"{name}={value!r} must be a whole number" + (" ≥ 2." if name == "n_folds" else "."))
-            object.__setattr__(self, name, int(value))
-
-    def of(self, X: Any) -> np.ndarray | Array:
-        """The fold of each row of X: an array of any library, or a sparse matrix.
-
-        Σ_j f(x_j)·m_j modulo 2⁶⁴ with odd random m_j and f(0) = 0, so that sparse rows need not be filled, then the
-        finaliser of splitmix64. Numbers count as float64, and −0 as 0.
-        """
-        multipliers = _multipliers(self.seed, X.shape[1])
-        if sparse.issparse(X):
-            X = X.tocsr()
-            if not X.has_canonical_format:  # entries of one place must be added up before they are hashed
-                X = X.copy()
-                X.sum_duplicates()
-            parts = _bits(np.asarray(X.data, dtype=np.float64)) * multipliers[X.indices]
-            starts, filled = X.indptr[:-1], np.diff(X.indptr) > 0
-            sums = np.zeros(X.shape[0], dtype=np.uint64)
-            if len(parts):
-                sums[filled] = np.add.reduceat(parts, starts[filled])
-            return _fold_of(sums, self.n_folds)
-        if is_torch_namespace(array_namespace(X)) and X.is_cuda:
-            return _on_gpu(X, multipliers, self.n_folds)
-        X = to_host(X)
-        sums = np.empty(X.shape[0], dtype=np.uint64)
-        for rows in row_slices(X.shape[0], max(1, PIECE_ENTRIES // max(1, X.shape[1]))):
-            sums[rows] = _bits(np.asarray(X[rows], dtype=np.float64)) @ multipliers
-        return _fold_of(sums, self.n_folds)
-
-
-def _multipliers(seed: int, n_columns: int) -> np.ndarray:
-    """One odd number of 64 bits per column."""
-    with np.errstate(over="ignore"):
-        start = np.uint64(seed % 2**64) * np.uint64(0xD1B54A32D192ED03)
-        x = start + np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        return _mixed(x) | np.uint64(1)
-
-
-def _bits(values: np.ndarray) -> np.ndarray:
-    bits = (values + 0.0).view(np.uint64)  # −0 + 0 = 0
-    bits ^= bits >> np.uint64(32)
-    return bits
-
-
-def _mixed(x: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64."""
-    with np.errstate(over="ignore"):
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-def _fold_of(sums: np.ndarray, n_folds: int) -> np.ndarray:
-    return ((_mixed(sums) >> np.uint64(32)) % np.uint64(n_folds)).astype(np.intp)
-
-
-def _on_gpu(X: Array, multipliers: np.ndarray, n_folds: int) -> Array:
-    """The same with torch's signed integers, whose products wrap around as unsigned ones do."""
-    xp = array_namespace(X)
-
-    def shifted(x: Array, by: int) -> Array:
-        return (x >> by) & ((1 << (64 - by)) - 1)
-
-    x = xp.astype(X, xp.float64) + 0.0
-    bits = x.view(xp.int64)
-    bits = bits ^ shifted(bits, 32)
-    x = xp.sum(bits * xp.asarray(multipliers.view(np.int64), device=device_of(X)), axis=1)
-    for by, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ shifted(x, by)) * (factor - (1 << 64))
-    return shifted(x ^ shifted(x, 31), 32) % n_folds
-
-
-def split_by_fold(block: tuple[Any, ...], plan: FoldPlan) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The rows of a block `(X, …)` fold by fold; the first array decides, and None stays None."""
-    fold = plan.of(block[0])
-    xp = array_namespace(fold)
-    order = xp.argsort(fold, stable=True)
-    ordered = tuple(None if values is None else take_rows(values, order) for values in block)
-    counts = np.bincount(to_host(fold), minlength=plan.n_folds)
-    for v, stop in enumerate(np.cumsum(counts).tolist()):
-        start = stop - int(counts[v])
-        if stop > start:
-            yield v, tuple(None if values is None else values[start:stop, ...] for values in ordered)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,17 +58,19 @@ class FoldFactors:
         named = {
             f"fold{v}.{name}": array for v, f in enumerate(self.factors) if f for name, array in f.to_arrays().items()
         }
-        return {"plan": np.array([self.plan.n_folds, self.plan.seed, self.n_read]), **named}
+        plan = self.plan
+        numbers = (plan.n_folds, plan.seed, SPLITS.index(plan.split), plan.block_length or 0, self.n_read)
+        return {"plan": np.array(numbers), **named}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> FoldFactors:
-        n_folds, seed, n_read = (int(value) for value in arrays["plan"])
+        n_folds, seed, split, length, n_read = (int(value) for value in arrays["plan"])
         factors = []
         for v in range(n_folds):
             prefix = f"fold{v}."
             mine = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
             factors.append(Factor.from_arrays(mine) if mine else None)
-        return cls(FoldPlan(n_folds, seed), tuple(factors), n_read)
+        return cls(FoldPlan(n_folds, seed, SPLITS[split], length or None), tuple(factors), n_read)
 
     def merged(self) -> Factor:
         if "_merged" not in self.__dict__:

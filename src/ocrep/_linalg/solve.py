@@ -16,8 +16,9 @@ from ocrep._linalg.arrays import Array
 from ocrep._linalg.blocks import Encoded, RowBlocks
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
+from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sums
-from ocrep._linalg.folds import FoldFactors, FoldPlan, known_folds, split_by_fold
+from ocrep._linalg.folds import FoldFactors, known_folds
 from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
 from ocrep._linalg.parallel import accumulate, at_once, worker_count
 from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined

@@ -12,7 +12,7 @@ import numpy as np
 from ocrep import rules
 from ocrep._choices import pick
 from ocrep._features.random_layer import RandomLayer, check_layer, check_nested
-from ocrep._linalg.folds import FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.solve import SOLVERS
 from ocrep._rows.rows import Rows
 from ocrep._rows.survey import Needs

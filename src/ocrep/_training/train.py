@@ -8,7 +8,8 @@ import numpy as np
 
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.solve import Solved, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.checks import check_counts

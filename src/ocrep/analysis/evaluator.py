@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.estimators.base import ClosedForm, rows_of

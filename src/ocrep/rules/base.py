@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 from ocrep._documentation import Documented
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
 from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.spectrum import Spectrum, sizes_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import Literal
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64
 from ocrep._linalg.blocks import RowBlocks, slices_of
-from ocrep._linalg.folds import FoldFactors, FoldPlan, split_by_fold
+from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.leave_one_out import press
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Edge, FlooredRule, Needs, NotApplicable

@@ -17,7 +17,8 @@ from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
 from ocrep._linalg.wide import RowVectors
 from ocrep._linalg.wide_rows import WideRows
