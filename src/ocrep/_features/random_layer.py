@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ocrep._choices import pick
+from ocrep._errors import pick, unchanged_on_error
 from ocrep._features.activations import ACTIVATIONS, Activation
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._linalg.arrays import EPS, Array, array_namespace
@@ -22,7 +22,6 @@ from ocrep._linalg.parallel import on_chunks
 from ocrep._rows.device import check_same_device, on_device
 from ocrep._rows.inputs import checked_inputs, checked_weights
 from ocrep._rows.survey import Range, observed_range
-from ocrep._transaction import unchanged_on_error
 
 
 def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:

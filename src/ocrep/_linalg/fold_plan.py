@@ -12,7 +12,7 @@ import numpy as np
 from array_api_compat import is_torch_namespace
 from scipy import sparse
 
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep._linalg.arrays import Array, array_namespace, device_of, take_rows, to_host
 from ocrep._linalg.blocks import row_slices
 from ocrep._linalg.counts import PIECE_ENTRIES

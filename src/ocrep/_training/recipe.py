@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ocrep import rules
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep._features.random_layer import RandomLayer, check_layer, check_nested
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.solve import SOLVERS

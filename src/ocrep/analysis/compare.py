@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep._features.random_layer import RandomLayer, check_nested
 from ocrep._training.hidden_size import cv_error_of
 from ocrep._training.recipe import plan_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from ocrep._choices import pick
+from ocrep._errors import pick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

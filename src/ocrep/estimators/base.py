@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep import rules
 from ocrep._documentation import inherit_sections
+from ocrep._errors import unchanged_on_error
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.arrays import array_namespace, device_of
 from ocrep._linalg.blocks import RowBlocks
@@ -33,7 +34,6 @@ from ocrep._training.outputs import network_outputs
 from ocrep._training.recipe import Recipe
 from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Factored, Training, decide, extend, train
-from ocrep._transaction import unchanged_on_error
 
 
 class ClosedForm(BaseEstimator, ABC):

@@ -10,13 +10,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ocrep._errors import unchanged_on_error
 from ocrep._linalg.arrays import array_namespace, to_device_of
 from ocrep._rows.dask import is_dask
 from ocrep._rows.survey import distinct
 from ocrep._training.calibration import Calibrator
 from ocrep._training.targets import Labels, check_more_than_one
 from ocrep._training.train import Training
-from ocrep._transaction import unchanged_on_error
 from ocrep.estimators.base import ClosedForm
 from ocrep.estimators.lazy import predict_lazily, score_lazily
 

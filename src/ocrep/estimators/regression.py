@@ -7,12 +7,12 @@ from typing import Any, Self
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ocrep._errors import unchanged_on_error
 from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.dask import is_dask
 from ocrep._training.outputs import standard_deviations
 from ocrep._training.targets import Numbers
 from ocrep._training.train import Training
-from ocrep._transaction import unchanged_on_error
 from ocrep.estimators.base import ClosedForm
 from ocrep.estimators.lazy import DEVIATIONS, predict_lazily, score_lazily
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep._documentation import Documented
-from ocrep._transaction import unchanged_on_error
+from ocrep._errors import unchanged_on_error
 from ocrep.estimators import PinvClassifier, PinvRegressor
 
 _SHOWN = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "coef_", "intercept_", "n_hidden_", "layer_")

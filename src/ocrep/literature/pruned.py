@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path, lars_path
 
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.factor import Factor
 from ocrep.literature.units import SelectedUnits

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep import __version__
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep._files.atomic import replacing
 from ocrep.onnx.converters import conversion_options, fills_text, register, require_skl2onnx
 from ocrep.onnx.network import OnnxExportError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numbers import Real
 
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep.rules.base import Choice as Choice
 from ocrep.rules.base import Curve as Curve
 from ocrep.rules.base import NotApplicable as NotApplicable

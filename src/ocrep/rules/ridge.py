@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep._linalg.arrays import to_host
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, FlooredRule, NotApplicable

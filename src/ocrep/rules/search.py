@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Curve, Edge, FlooredRule

@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import ocrep
-from ocrep._choices import pick
+from ocrep._errors import pick
 from ocrep._files.atomic import replacing
 from ocrep.datasets import load
 from ocrep.study.experiments import Job, Record, run_job

@@ -1,0 +1,5 @@
+"""Warnings that users may want to catch or to silence by name."""
+
+
+class RuleEdgeWarning(UserWarning):
+    """The γ that a rule chose says that another network, or other inputs, would do better; the message says which."""
