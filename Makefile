@@ -7,7 +7,13 @@ BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-browser test-torch lint picture bench bench-track clean
+# What other Pythons and older libraries could break, in a few minutes.
+SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/test_factor.py tests/_linalg/test_spectrum.py \
+	tests/_rows/test_scan.py tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/onnx tests/rules/test_rules.py \
+	tests/serialization
+TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr polars psutil
+
+.PHONY: demo test test-browser test-lowest test-pythons test-torch test-wheel lint picture bench bench-track clean
 
 demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
 	@$(BIN)/python examples/demo.py
@@ -20,6 +26,30 @@ test-browser: $(VENV)/.developed  ## the report in headless Chromium, which is i
 	@command -v chromium >/dev/null || (apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium)
 	$(BIN)/python -m pip install --quiet --group browser
 	$(BIN)/python -m pytest tests/browser
+
+test-lowest:  ## a smaller suite with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --requirement tests/lowest.txt $(TEST_TOOLS)
+	.venv-lowest/bin/python -m pip install --quiet --no-deps --editable .
+	.venv-lowest/bin/python -m pytest -n 2 -o filterwarnings= $(SMALL_SUITE)
+
+test-pythons:  ## the smaller suite on every newer Python that is found
+	@for python in python3.12 python3.13 python3.14; do \
+		$$python -c "import sys; sys.exit(sys.version_info[:2] == $$(($(PYTHON) -c 'import sys; print(sys.version_info[:2])')))" 2>/dev/null || continue; \
+		echo "== $$python"; \
+		$$python -m venv --clear .venv-$$python && \
+		.venv-$$python/bin/python -m pip install --quiet --editable '.[all]' $(TEST_TOOLS) && \
+		.venv-$$python/bin/python -m pytest -n 2 $(SMALL_SUITE) || exit 1; \
+	done
+
+test-wheel: $(VENV)/.developed  ## build sdist and wheel, look into them, and use the wheel in a clean environment
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python tools/check_wheel.py
+
+lowest: $(VENV)/.created  ## write tests/lowest.txt again from the floors in pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --extra all --no-header --no-annotate \
+		--output-file tests/lowest.txt pyproject.toml
 
 test-torch: $(VENV)/.developed  ## the array tests on torch (gigabytes from the registry; the GPU too if there is one)
 	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch

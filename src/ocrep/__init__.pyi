@@ -26,5 +26,6 @@ from ocrep.estimators import TikhonovClassifier as TikhonovClassifier
 from ocrep.estimators import TikhonovRegressor as TikhonovRegressor
 from ocrep.serialization import load_model as load_model
 from ocrep.serialization import save_model as save_model
+from ocrep.serialization.versions import show_versions as show_versions
 
 __version__: str

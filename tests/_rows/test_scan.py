@@ -586,4 +586,4 @@ def test_streams_work_where_nothing_that_reads_files_is_installed():
         "    print(error)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == 'ocrep.scan on files needs pandas and pyarrow: pip install "ocrep[cli]".'
+    assert found.stdout.strip() == 'ocrep.scan on files needs pandas and pyarrow: pip install "ocrep[files]".'

@@ -264,7 +264,7 @@ def test_a_wrong_download_is_refused_and_deleted(cache):
     assert not (cache / "delta.ailerons.arff").exists()
 
 
-REMEDY = r"Set OCREP_DATA to a folder with delta_ailerons\.csv, or install ocrep\[data\] and be online"
+REMEDY = r"Set OCREP_DATA to a folder with delta_ailerons\.csv, or be online on first use, with pooch: pip install "ocrep\[data\]""
 
 
 @pytest.mark.usefixtures("cache")

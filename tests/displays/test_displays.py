@@ -194,7 +194,7 @@ def test_hidden_sizes_need_hidden_units_and_may_all_be_unknown():
 
 def test_a_missing_matplotlib_is_named(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"ocrep\[cli\]"):
+    with pytest.raises(ImportError, match=r"ocrep\[plot\]"):
         GainDisplay.from_estimator(model)
 
 

@@ -240,7 +240,7 @@ def test_a_number_may_stand_for_a_gap(dtype):
 
 def table():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(X, columns=["size", "net weight", "unused", "depth"])
+    frame = pd.DataFrame(X.copy(), columns=["size", "net weight", "unused", "depth"])
     frame.insert(1, "colour", rng.choice(["red", "green", "blue"], len(X)))
     frame["kind"] = rng.choice(["a", "b"], len(X))
     frame.loc[::6, "size"] = np.nan

@@ -393,7 +393,7 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path, regression, monkeypat
 
 def test_a_missing_library_is_named(regression, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"ocrep\[cli\]"):
+    with pytest.raises(ImportError, match=r"ocrep\[report\]"):
         render(regression)
 
 

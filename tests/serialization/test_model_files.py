@@ -596,7 +596,7 @@ save_model(PinvRegressor(4), {str(file)!r})
 def test_without_skops_the_extra_is_named(file, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     for call in (lambda: load_model(file), lambda: save_model(PinvRegressor(3), file)):
-        with pytest.raises(ImportError, match=r"pip install \"ocrep\[cli\]\""):
+        with pytest.raises(ImportError, match=r"pip install \"ocrep\[models\]\""):
             call()
 
 

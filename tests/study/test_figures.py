@@ -159,5 +159,5 @@ def test_the_gain_is_the_same_at_both_ends_and_the_condition_least_at_one(tmp_pa
 
 def test_matplotlib_is_asked_for_by_name(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"ocrep\[cli\]"):
+    with pytest.raises(ImportError, match=r"ocrep\[plot\]"):
         draw_figures([], tmp_path)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
+
+# On POSIX a rename is refused only where no waiting helps.
+_WAITS = (0.05, 0.2, 0.75) if os.name == "nt" else ()
 
 
 @contextmanager
@@ -26,10 +30,22 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     part.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)
     try:
         yield part
-        with part.open("rb") as written:
+        with part.open("r+b") as written:  # Windows flushes only files that are open for writing
             os.fsync(written.fileno())
         if target.exists():
             part.chmod(target.stat().st_mode & 0o777)
-        part.replace(target)
+        _rename(part, target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _rename(part: Path, target: Path) -> None:
+    """Rename, and wait for a program that has the target open, such as a virus scanner: Windows refuses until then."""
+    for seconds in _WAITS:
+        try:
+            part.replace(target)
+        except PermissionError:
+            time.sleep(seconds)
+        else:
+            return
+    part.replace(target)

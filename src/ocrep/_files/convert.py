@@ -93,8 +93,9 @@ def _booleans(column: Any, name: str, start: int) -> np.ndarray:
 
 def _texts(column: Any, name: str, start: int) -> np.ndarray:
     """Return texts as objects, equal ones as the same object: a million rows of ten categories hold ten strings."""
-    words = _without_missing(column.cast(pyarrow.large_string()))
-    coded = words.combine_chunks().dictionary_encode()
+    # Combined first: before version 23, Arrow cannot join what `if_else` gives for chunks that are slices.
+    words = _without_missing(column.cast(pyarrow.large_string()).combine_chunks())
+    coded = words.dictionary_encode()
     known = np.array([*coded.dictionary.to_pylist(), np.nan], dtype=object)
     return known[coded.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False)]
 

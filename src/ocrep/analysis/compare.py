@@ -240,5 +240,5 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError as exc:
-        raise ImportError("Tables need pandas: install ocrep[data].") from exc
+        raise ImportError('Tables need pandas: pip install "ocrep[data]".') from exc
     return pandas

@@ -15,6 +15,9 @@ from typing import Any
 
 from ocrep.cli import exit_codes
 
+# A full disk, a spent quota (unknown on Windows) or a broken device.
+_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EIO)
+
 
 def main() -> None:
     """Run the program with this process's arguments, and exit with its code."""
@@ -86,7 +89,7 @@ def _explain(error: Exception) -> int:
         return _fail(hint, exit_codes.INTERNAL)
     if isinstance(error, MemoryError):
         return _fail("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", exit_codes.DATA)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+    if isinstance(error, OSError) and error.errno in _FULL:
         # An error on a file is an OutputError, so this one is on standard output. The rest of the buffer goes to the
         # null device; otherwise Python would fail again when it exits.
         with contextlib.suppress(OSError, ValueError):  # a stream without a file descriptor, as in a test

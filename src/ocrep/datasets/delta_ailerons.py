@@ -76,7 +76,7 @@ def checksum(values: NDArray[np.float64]) -> str:
 
 
 def _download() -> Path:
-    remedy = f"Set OCREP_DATA to a folder with {CSV}, or install ocrep[data] and be online on first use."
+    remedy = f'Set OCREP_DATA to a folder with {CSV}, or be online on first use, with pooch: pip install "ocrep[data]".'
     try:
         import pooch
     except ImportError as exc:

@@ -54,7 +54,7 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Bunc
         try:
             import pandas as pd
         except ImportError as exc:
-            raise ImportError("as_frame=True needs pandas: install ocrep[data].") from exc
+            raise ImportError('as_frame=True needs pandas: pip install "ocrep[data]".') from exc
         bunch.data = pd.DataFrame(bunch.data, columns=bunch.feature_names)
         bunch.target = pd.Series(bunch.target, name="target")
         bunch.frame = pd.concat([bunch.data, bunch.target], axis=1)

@@ -49,4 +49,4 @@ def load_matplotlib(module: str = "matplotlib") -> Any:
         import_module("matplotlib")
         return import_module(module)
     except ImportError as exc:
-        raise ImportError('Figures need matplotlib: pip install "ocrep[cli]".') from exc
+        raise ImportError('Figures need matplotlib: pip install "ocrep[plot]".') from exc

@@ -49,7 +49,7 @@ def render(diagnosis: Diagnosis) -> str:
         import jinja2
         from plotly.offline import get_plotlyjs
     except ImportError as exc:
-        raise ImportError('Reports need jinja2 and plotly: pip install "ocrep[cli]".') from exc
+        raise ImportError('Reports need jinja2 and plotly: pip install "ocrep[report]".') from exc
     names = ("template.html", "report.css", "report.js")
     template, style, script = (files("ocrep.report").joinpath(name).read_text(encoding="utf-8") for name in names)
     strict: dict[str, Any] = {"autoescape": True, "undefined": jinja2.StrictUndefined}

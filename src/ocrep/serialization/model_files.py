@@ -114,7 +114,7 @@ def require_skops() -> Any:
     try:
         import skops.io
     except ImportError:
-        raise ImportError('Model files need skops: pip install "ocrep[cli]".') from None
+        raise ImportError('Model files need skops: pip install "ocrep[models]".') from None
     finally:
         for name in hidden:
             modules.pop(name, None)

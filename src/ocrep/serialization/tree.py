@@ -58,6 +58,7 @@ OWN: dict[str, Callable[..., Any]] = {
 
 OTHERS = (
     "numpy.dtype",  # an attribute of scikit-learn's imputers
+    "sklearn.compose._column_transformer._RemainderColsList",  # before scikit-learn 1.7: a list
     "sklearn.utils._bunch.Bunch",  # an attribute of voting and stacking: a dict
     *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("f_classif", "f_regression")),
 )

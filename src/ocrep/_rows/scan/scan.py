@@ -145,7 +145,7 @@ def _source_of(source: Any, roles: dict[str, Any], labels: np.ndarray | None) ->
         try:
             from ocrep._rows.scan.files import FileSource
         except ModuleNotFoundError:
-            raise ImportError('ocrep.scan on files needs pandas and pyarrow: pip install "ocrep[cli]".') from None
+            raise ImportError('ocrep.scan on files needs pandas and pyarrow: pip install "ocrep[files]".') from None
         return FileSource.of(source, **roles, text_labels=None if labels is None else labels.dtype.kind not in "biuf")
     if hasattr(source, "columns") or hasattr(source, "column_names"):
         return IterableSource([source], **roles)  # a frame in memory is one block
