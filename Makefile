@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/test_factor.py tests/_linalg/test_spectrum.py \
 	tests/_rows/test_scan.py tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/onnx tests/rules/test_rules.py \
 	tests/serialization
-TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr polars psutil
+TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
 .PHONY: demo test test-browser test-lowest test-pythons test-torch test-wheel lint picture bench bench-track clean
 
@@ -29,16 +29,18 @@ test-browser: $(VENV)/.developed  ## the report in headless Chromium, which is i
 
 test-lowest:  ## a smaller suite with the lowest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear .venv-lowest
-	.venv-lowest/bin/python -m pip install --quiet --requirement tests/lowest.txt $(TEST_TOOLS)
+	.venv-lowest/bin/python -m pip install --quiet --requirement tests/lowest.txt $(TEST_TOOLS) polars==1.10
 	.venv-lowest/bin/python -m pip install --quiet --no-deps --editable .
 	.venv-lowest/bin/python -m pytest -n 2 -o filterwarnings= $(SMALL_SUITE)
 
 test-pythons:  ## the smaller suite on every newer Python that is found
-	@for python in python3.12 python3.13 python3.14; do \
-		$$python -c "import sys; sys.exit(sys.version_info[:2] == $$(($(PYTHON) -c 'import sys; print(sys.version_info[:2])')))" 2>/dev/null || continue; \
+	@version='import sys; print(sys.version_info[:2])'; \
+	for python in python3.12 python3.13 python3.14; do \
+		$$python -c "$$version" >/dev/null 2>&1 || continue; \
+		[ "$$($$python -c "$$version")" != "$$($(PYTHON) -c "$$version")" ] || continue; \
 		echo "== $$python"; \
 		$$python -m venv --clear .venv-$$python && \
-		.venv-$$python/bin/python -m pip install --quiet --editable '.[all]' $(TEST_TOOLS) && \
+		.venv-$$python/bin/python -m pip install --quiet --editable '.[all]' $(TEST_TOOLS) polars && \
 		.venv-$$python/bin/python -m pytest -n 2 $(SMALL_SUITE) || exit 1; \
 	done
 
