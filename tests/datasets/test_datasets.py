@@ -264,7 +264,10 @@ def test_a_wrong_download_is_refused_and_deleted(cache):
     assert not (cache / "delta.ailerons.arff").exists()
 
 
-REMEDY = r"Set OCREP_DATA to a folder with delta_ailerons\.csv, or be online on first use, with pooch: pip install "ocrep\[data\]""
+REMEDY = (
+    r"Set OCREP_DATA to a folder with delta_ailerons\.csv, or be online on first use, with pooch: "
+    r'pip install "ocrep\[data\]"'
+)
 
 
 @pytest.mark.usefixtures("cache")
