@@ -13,7 +13,7 @@ SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/
 	tests/serialization
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo test test-browser test-lowest test-pythons test-torch test-wheel lint picture bench bench-track clean
+.PHONY: demo docs test test-browser test-lowest test-pythons test-torch test-wheel lint picture bench bench-track clean
 
 demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
 	@$(BIN)/python examples/demo.py
@@ -56,6 +56,11 @@ lowest: $(VENV)/.created  ## write tests/lowest.txt again from the floors in pyp
 test-torch: $(VENV)/.developed  ## the array tests on torch (gigabytes from the registry; the GPU too if there is one)
 	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch
 	OCREP_ARRAYS=torch $(BIN)/python -m pytest tests/estimators/test_array_api.py tests/_linalg/test_qdwh.py
+
+docs: $(VENV)/.developed  ## the documentation site, offline, all examples run: docs/_build/html/index.html
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/sphinx-build -W --keep-going -n -q docs docs/_build/html
+	@echo "The site is in docs/_build/html/index.html"
 
 lint: $(VENV)/.developed
 	$(BIN)/ruff check .
