@@ -414,8 +414,10 @@ def test_calls_that_cannot_work_raise(call, error, message):
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ({"target": "y", "columns": ["a", "y"]}, "'y' is named twice among target, sample_weight and columns"),
+        ({"target": "y", "columns": ["a", "y"]}, "'y' is named twice among target, sample_weight, groups"),
         ({"target": "y", "sample_weight": "y"}, "'y' is named twice"),
+        ({"target": "y", "groups": "y"}, "'y' is named twice"),
+        ({"target": "y", "groups": [1, 2]}, "groups is a list, but here it names a column"),
         ({"target": ["y", "y"]}, "'y' is named twice"),
         ({"target": "y", "columns": ["a", "a"]}, "'a' is named twice"),
         ({"target": 3}, "target is a int, but here it names a column"),

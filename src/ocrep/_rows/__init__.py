@@ -14,21 +14,21 @@ from ocrep._rows.scan.rows import ScanRows
 from ocrep._rows.scan.scan import Scan
 
 
-def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> Rows:
+def open_rows(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Rows:
     """Rows of whatever kind, behind one interface; no row is read yet."""
     if type(X) is np.ndarray:
-        return MemoryRows(X, y, sample_weight)
+        return MemoryRows(X, y, sample_weight, groups)
     if is_dask(X):
         from ocrep._rows.dask.rows import DaskRows  # whoever holds a collection has imported Dask
 
-        return DaskRows(X, y, sample_weight)
+        return DaskRows(X, y, sample_weight, groups)
     if isinstance(X, Scan):
-        if y is not None or sample_weight is not None:
-            raise ValueError("ocrep.scan names targets and weights itself: give fit only the scan.")
+        if y is not None or sample_weight is not None or groups is not None:
+            raise ValueError("ocrep.scan names targets, weights and groups itself: give fit only the scan.")
         return ScanRows(X)
     if is_on_disk(X) and y is not None:
-        return ScanRows(Scan(ArraySource(X, y, sample_weight)))
-    return MemoryRows(X, y, sample_weight)
+        return ScanRows(Scan(ArraySource(X, y, sample_weight, groups)))
+    return MemoryRows(X, y, sample_weight, groups)
 
 
 __all__ = ["open_rows"]

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-# Inputs, targets (labels as class numbers) and weights of some rows.
-Triple: TypeAlias = tuple[Any, Any, Any]
+# Inputs, targets (labels as class numbers) and weights of some rows; their folds too, if the inputs do not decide them.
+Triple: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +27,10 @@ class Block:
     start: int = 0
     """Rows of the same part that come before."""
     columns: tuple[str, ...] | None = None
+    groups: Any = None
+    """The group of each row; once it is checked, as a key of 64 bits."""
+    first: int = 0
+    """The number of the first row among all rows."""
 
     def __getitem__(self, rows: slice) -> Block:
         return replace(
@@ -35,6 +39,8 @@ class Block:
             y=None if self.y is None else self.y[rows, ...],
             weight=None if self.weight is None else self.weight[rows],
             start=self.start + (rows.start or 0),
+            groups=None if self.groups is None else self.groups[rows],
+            first=self.first + (rows.start or 0),
         )
 
     def row(self, index: int) -> str:
@@ -66,45 +72,40 @@ def skip_rows(blocks: Iterator[Block], skip: int) -> Iterator[Block]:
 
 
 def recut(blocks: Iterator[Triple], rows: int) -> Iterator[Triple]:
-    """Cut and join blocks `(X, y, weight)` to `rows` rows each; the last may be shorter.
+    """Cut and join blocks `(X, y, weight, …)` to `rows` rows each; the last may be shorter.
 
     So the price and the rounding do not depend on how the rows came.
     """
     waiting: list[Triple] = []
     have = 0
-    for X, y, weight in blocks:
-        start, n = 0, X.shape[0]
+    for block in blocks:
+        start, n = 0, block[0].shape[0]
         while have + n - start >= rows:
             end = start + rows - have
-            waiting.append(_slice((X, y, weight), start, end))
+            waiting.append(_slice(block, start, end))
             yield _joined(waiting)
             waiting, have, start = [], 0, end
         if start < n:
             # A copy, so that the few rows that wait do not keep the large block that they came from.
-            part = _slice((X, y, weight), start, n)
-            waiting.append(part if not start else (part[0].copy(), part[1].copy(), _copy(part[2])))
+            part = _slice(block, start, n)
+            waiting.append(part if not start else tuple(None if a is None else a.copy() for a in part))
             have += n - start
     if waiting:
         yield _joined(waiting)
 
 
 def _slice(triple: Triple, start: int, end: int) -> Triple:
-    X, y, weight = triple
-    if start == 0 and end == X.shape[0]:
+    if start == 0 and end == triple[0].shape[0]:
         return triple
-    return X[start:end], y[start:end], None if weight is None else weight[start:end]
-
-
-def _copy(weight: Any) -> Any:
-    return None if weight is None else weight.copy()
+    return tuple(None if values is None else values[start:end] for values in triple)
 
 
 def _joined(parts: list[Triple]) -> Triple:
     if len(parts) == 1:
         return parts[0]
-    X, y, weight = zip(*parts, strict=True)
+    X, y, weight, *folds = zip(*parts, strict=True)
     stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
     weights = None
     if any(w is not None for w in weight):
         weights = np.concatenate([np.ones(len(t)) if w is None else w for w, t in zip(weight, y, strict=True)])
-    return stacked, np.concatenate(y), weights
+    return stacked, np.concatenate(y), weights, *(np.concatenate(fold) for fold in folds)

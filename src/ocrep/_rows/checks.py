@@ -13,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
 from ocrep._rows.block import Block, listed
+from ocrep._rows.groups import keys_of
 
 # Names and not types, since pandas need not be installed.
 _MISSING = ("NAType", "NaTType")
@@ -87,23 +88,30 @@ def check_columns(block: Block, n_inputs: int, columns: tuple[str, ...] | None, 
 
 
 def checked(
-    block: Block, *, labels: bool, shape: tuple[int, ...] | None = None, inputs: bool = True, whole: bool = False
+    block: Block,
+    *,
+    labels: bool,
+    groups: bool = False,
+    shape: tuple[int, ...] | None = None,
+    inputs: bool = True,
+    whole: bool = False,
 ) -> Block:
-    """Rows with finite inputs, targets as labels or numbers, and weights.
+    """Rows with finite inputs, targets as labels or numbers, weights, and the keys of their groups if they need some.
 
     `shape` is that of earlier targets; `inputs=False` says that X was not read, `whole` that these are all rows.
     """
     if inputs:
         check_shape(block.X.shape, place=place_of(block))
-    check_lengths(block.X.shape[0], place=place_of(block), y=block.y, sample_weight=block.weight)
-    weight = check_weights(block)
+    others = {"y": block.y, "sample_weight": block.weight, "groups": block.groups}
+    check_lengths(block.X.shape[0], place=place_of(block), **others)
+    weight, keys = check_weights(block), check_groups(block, groups)
     if whole:
         n_rows = block.X.shape[0]
         check_counts(n_rows, n_rows if weight is None else float(array_namespace(weight).sum(weight)))
     if inputs:
         check_inputs(block)
     y = check_labels(block) if labels else check_numbers(block, shape)
-    return replace(block, y=y, weight=weight)
+    return replace(block, y=y, weight=weight, groups=keys)
 
 
 def check_inputs(block: Block) -> None:
@@ -142,6 +150,30 @@ def check_weights(block: Block) -> Array | None:
         row = int(xp.argmax(xp.astype(bad, xp.int8)))
         raise ValueError(f"{block.row(row)}the weight is {float(weight[row])}, but weights must be finite and ≥ 0.")
     return weight
+
+
+def check_groups(block: Block, wanted: bool) -> np.ndarray | None:
+    """The keys of the groups, one per row and none missing, if a rule for γ reads them."""
+    groups = block.groups
+    if wanted != (groups is not None):
+        raise ValueError(
+            f"{place_of(block)}the rule for gamma divides the rows by groups, but they have none: give groups= to fit "
+            "or ocrep.scan."
+            if wanted
+            else f"{place_of(block)}groups were given, but the rule for gamma does not read them: use "
+            "gamma=rules.KFold(split='groups') or rules.OCRePCV(split='groups'), or leave groups out."
+        )
+    if groups is None:
+        return None
+    if groups.ndim != 1:
+        raise ValueError(f"{place_of(block)}groups has the shape {groups.shape}: give one group per row.")
+    missing = groups != groups if groups.dtype.kind in "fmM" else [is_missing(group) for group in groups.tolist()]
+    if np.any(missing):
+        raise ValueError(f"{block.row(int(np.argmax(missing)))}the group is missing: remove such rows.")
+    try:
+        return keys_of(groups)
+    except TypeError:
+        raise ValueError(f"{place_of(block)}groups must be numbers or texts, one per row.") from None
 
 
 def is_missing(label: Any) -> bool:

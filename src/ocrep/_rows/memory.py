@@ -15,6 +15,7 @@ from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.block import Block, Triple
 from ocrep._rows.checks import check_numeric, check_shape, checked, text_column
 from ocrep._rows.device import as_real, check_same_device, on_device
+from ocrep._rows.groups import as_groups
 from ocrep._rows.inputs import as_weights
 from ocrep._rows.rows import LocalRows
 from ocrep._rows.survey import Needs, Survey
@@ -23,9 +24,20 @@ from ocrep._rows.survey import Needs, Survey
 class MemoryRows(LocalRows):
     """Arrays, lists, data frames and sparse matrices, or arrays that stay on their device."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, part: str = "", number: int = 0):
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        part: str = "",
+        number: int = 0,
+        first: int = 0,
+    ) -> None:
         self._given = X, y, sample_weight
-        self._part, self._number = part, number
+        self._groups = None if groups is None else as_groups(groups)
+        self._part, self._number, self._first = part, number, first
         self._block: Block | None = None
 
     def check(self, needs: Needs) -> int:
@@ -34,8 +46,10 @@ class MemoryRows(LocalRows):
             on_host = isinstance(self._given[0], np.ndarray) or not on_device(self._given[0])
             X, y, weight, columns = (_on_host if on_host else _on_device)(*self._given, needs)
             block = Block(X, y, weight, self._part, self._number, columns=columns)
+            block = replace(block, groups=self._groups, first=self._first)
             # A partition may have no rows, or none that counts.
-            self._block = checked(block, labels=needs.labels, whole=not self._part)
+            self._block = checked(block, labels=needs.labels, groups=needs.groups, whole=not self._part)
+            self.n_rows = block.X.shape[0]
         return int(self._block.X.shape[0])
 
     def survey(self, needs: Needs) -> Survey:

@@ -38,6 +38,8 @@ class Rows(ABC):
     """Whether the rows can be read only once."""
     local: bool = True
     """Whether the rows can be read here, and not only by the workers that hold them."""
+    n_rows: int | None = None
+    """The number of all rows, where it is known before they are accumulated."""
     classes_given: bool = False
     """Whether all labels were named together with the rows."""
     checkpoint: tuple[Path, float] | None = None

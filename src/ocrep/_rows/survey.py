@@ -12,6 +12,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, to_host
 from ocrep._rows.block import Block, listed
+from ocrep._rows.groups import distinct_groups, few
 
 Range = tuple[np.ndarray, np.ndarray]
 """Low and high, one entry per input."""
@@ -29,6 +30,8 @@ class Needs:
     """Whether the weight of each label's rows must be known."""
     weigh: Callable[[np.ndarray, np.ndarray | None], np.ndarray | None] | None = None
     """Multiplies the weights of rows by those of their labels: rows that do not count have no part in the range."""
+    groups: bool = False
+    """Whether rows have groups, and which groups there are must be known."""
     estimator: str = "This estimator"
     """The name for sentences."""
 
@@ -49,6 +52,8 @@ class Survey:
     """The distinct labels, sorted, if they were asked for."""
     totals: np.ndarray | None = None
     """The weight of all rows of each label."""
+    groups: np.ndarray | None = None
+    """The keys of the groups, sorted, if they were asked for; not all of them where they are many."""
     target_shape: tuple[int, ...] = ()
     """The shape of y without its rows."""
     columns: tuple[str, ...] | None = None
@@ -72,6 +77,7 @@ class Survey:
             dtype=np.dtype(np.float32 if str(X.dtype).endswith("float32") else np.float64),
             labels=labels,
             totals=totals,
+            groups=distinct_groups(block, weight) if needs.groups else None,
             target_shape=() if needs.labels else tuple(y.shape[1:]),
             columns=block.columns if X.shape[1] else None,
             like=None if isinstance(X, np.ndarray) or sparse.issparse(X) else X[:0, ...],
@@ -99,6 +105,7 @@ class Survey:
             dtype=np.promote_types(self.dtype, other.dtype),
             labels=labels,
             totals=totals,
+            groups=self._merged_groups(other),
             target_shape=self.target_shape,
             columns=self.columns,
             like=self.like,
@@ -114,6 +121,11 @@ class Survey:
             )
         labels, index = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
         return labels, np.bincount(index, weights=np.concatenate([self.totals, other.totals]))
+
+    def _merged_groups(self, other: Survey) -> np.ndarray | None:
+        if self.groups is None or other.groups is None:
+            return None
+        return few(np.concatenate([self.groups, other.groups]))
 
     def _check_same_columns(self, other: Survey) -> None:
         if self.columns != other.columns:

@@ -120,7 +120,7 @@ class FileCheckpoint:
         assert rows.checkpoint is not None
         assert isinstance(rows, LocalRows)
         file = CheckpointFile(*rows.checkpoint, _fit_fingerprint(recipe, learned))
-        return cls(file, rows, lambda skip: rows.triples(learned.targets.code, learned.height, skip))
+        return cls(file, rows, lambda skip: rows.triples(learned.code, learned.height, skip))
 
     @property
     def stage(self) -> type[Any] | None:
@@ -184,10 +184,10 @@ class FileCheckpoint:
 
     def _hashed(self, triple: Triple) -> Triple:
         """Add a block's rows to the hash of all before it."""
-        X, y, weight = triple
+        X, *others = triple
         parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
         digest = hashlib.blake2b(self._digest.encode(), digest_size=32)
-        for array in (*parts, y, *(() if weight is None else (weight,))):
+        for array in (*parts, *(values for values in others if values is not None)):
             digest.update(np.ascontiguousarray(array).data)
         self._digest = digest.hexdigest()
         return triple

@@ -12,9 +12,10 @@ from scipy import sparse
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.arrays import Array
 from ocrep._linalg.blocks import BLOCK_ENTRIES, Encoded, RowBlocks
-from ocrep._rows.block import Triple
+from ocrep._rows.block import Block, Triple
 from ocrep._rows.rows import Part
 from ocrep._rows.survey import Survey
+from ocrep._training.division import Division
 from ocrep._training.recipe import Recipe
 from ocrep._training.targets import Labels, Numbers
 
@@ -31,10 +32,12 @@ class Learned:
     """Columns of T."""
     on_device: bool = False
     """Whether the rows are arrays of another library than NumPy."""
+    division: Division | None = None
+    """Where the folds of rows come from, if not from their inputs."""
 
     @classmethod
-    def of(cls, recipe: Recipe, survey: Survey) -> Learned:
-        """Draw the layer and learn the targets."""
+    def of(cls, recipe: Recipe, survey: Survey, n_rows: int | None = None) -> Learned:
+        """Draw the layer, learn the targets, and see how rows are divided; `n_rows` is the number of all of them."""
         targets, layer, n_inputs = recipe.targets.learn(survey), recipe.layer, len(survey.low)
         if layer is not None:
             layer.draw(n_inputs, survey.dtype, (survey.low, survey.high))
@@ -44,7 +47,8 @@ class Learned:
             if survey.like is not None:
                 layer.map_ = layer.map_.to_device_of(survey.like)
         n_outputs = _n_outputs(targets, survey)
-        return cls(layer, targets, n_inputs, survey.columns, n_outputs, survey.like is not None)
+        division = None if recipe.folds is None else Division.of(recipe.folds, n_rows, survey.groups)
+        return cls(layer, targets, n_inputs, survey.columns, n_outputs, survey.like is not None, division)
 
     @property
     def n_features(self) -> int:
@@ -58,9 +62,14 @@ class Learned:
             return self.layer.map_(X, out)
         return X.toarray() if sparse.issparse(X) else X
 
+    def code(self, block: Block) -> Triple:
+        """Checked rows in the form that `encode` takes, with their folds if the inputs do not decide them."""
+        coded = self.targets.code(block)
+        return coded if self.division is None else (*coded, self.division.folds_of(block))
+
     def encode(self, triple: Triple, out: np.ndarray | None = None) -> Encoded:
         """A block `(H, T, sample_weight)` of coded rows, with H in `out` if that saves anything."""
-        X, y, weight = triple
+        X, y, weight = triple[:3]
         return self.features(X, out), self.targets.encode(y), weight
 
     @property
@@ -69,7 +78,7 @@ class Learned:
 
     def row_blocks(self, part: Part) -> RowBlocks:
         """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
-        read = partial(part.triples, self.targets.code, self.height)
+        read = partial(part.triples, self.code, self.height)
         return RowBlocks(read, self.encode, self.targets.labels, None if self.on_device else self.n_features)
 
     def unweighted(self) -> Learned:

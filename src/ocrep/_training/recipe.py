@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -70,7 +70,8 @@ class Recipe:
                 "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
             )
         folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
-        needs = _needs(estimator, targets, layer)
+        grouped = folds is not None and folds.reads_groups
+        needs = replace(_needs(estimator, targets, layer), groups=grouped)
         return cls(estimator, targets, layer, auto_size, gamma, rule, folds, intercept, solver, calibrate, needs)
 
 
@@ -124,6 +125,8 @@ def demands_of(recipe: Recipe) -> list[Demand]:
         demands.append(Demand("n_hidden='auto'", "needs all rows at once to choose the size", "give a number", False))
     if isinstance(recipe.targets, Labels) and recipe.targets.class_weight == "balanced":
         demands.append(Demand("class_weight='balanced'", "counts all rows first", "give a dict of weights", False))
+    if recipe.folds is not None and recipe.folds.split == "given":
+        demands.append(Demand("split='given'", "must know all folds first", "use split='groups'", False))
     return demands
 
 
@@ -136,6 +139,11 @@ def check_rows(recipe: Recipe, rows: Rows) -> None:
             )
         if demand.again and not rows.local:
             _raise(demand, "with Dask the rows stay with the workers:")
+    if not rows.local and rows.n_rows is None and recipe.folds is not None and recipe.folds.split == "blocks":
+        raise ValueError(
+            "split='blocks' goes by the numbers of the rows, and the heights of these partitions are not known: give "
+            "Dask arrays, and call compute_chunk_sizes() on X first."
+        )
     if rows.once and isinstance(recipe.targets, Labels) and not rows.classes_given:
         raise ValueError(
             "A classifier must know all labels from the start, but these rows can be read only once: give ocrep.scan "
@@ -149,7 +157,7 @@ def check_stream(recipe: Recipe, *, first: bool) -> None:
     """Raise if `partial_fit`, which sees each block once, cannot give what the recipe asks for."""
     for demand in demands_of(recipe):
         if (demand.again and demand.asked.startswith("calibrate")) or (
-            not demand.again and (first or "class" in demand.asked)
+            not demand.again and (first or not demand.asked.startswith("n_hidden"))
         ):
             _raise(demand, "partial_fit sees one block at a time: use fit, or")
 

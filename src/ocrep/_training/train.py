@@ -68,10 +68,12 @@ def train(recipe: Recipe, rows: Rows) -> Training:
     """Learn from all rows."""
     if rows.once or not rows.local or rows.checkpoint is not None:  # rows in memory can give all that a recipe asks for
         check_rows(recipe, rows)
-    learned = Learned.of(recipe, rows.survey(recipe.needs))
+    survey = rows.survey(recipe.needs)
+    learned = Learned.of(recipe, survey, rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
     solver = "qr" if rows.once else recipe.solver
-    step = Summarise(learned, recipe.needs, recipe.folds, recipe.intercept, solver, rows.local, checkpoint)
+    plan = recipe.folds if learned.division is None else learned.division.plan
+    step = Summarise(learned, recipe.needs, plan, recipe.intercept, solver, rows.local, checkpoint)
     factored = _factored(learned, rows.accumulate(step, Solved.merge))
     if recipe.auto_size:
         factored = _cut_to_size(recipe.rule, factored)
@@ -87,10 +89,12 @@ def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training
     check_stream(recipe, first=so_far is None)
     survey = rows.survey(recipe.needs)
     if so_far is None:
-        learned, factor = Learned.of(recipe, survey), None
+        learned, factor = Learned.of(recipe, replace(survey, groups=None)), None
         folds = None if recipe.folds is None else FoldFactors.empty(recipe.folds)
     else:
         learned, factor, folds = so_far.learned, so_far.factor, so_far.folds
+        if learned.division is not None:
+            learned.division.check_endless(True)
     blocks = learned.row_blocks(rows)
     if folds is not None:
         folds = folds.absorb(blocks.read(), intercept=recipe.intercept, encode=blocks.encode)

@@ -98,18 +98,21 @@ class ClosedForm(BaseEstimator, ABC):
         super().__init_subclass__(**options)
         inherit_sections(cls)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Train on all rows; the features are formed block by block and never held whole.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs. Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read slice by slice. Or `ocrep.scan(…)`, which
-            names targets and weights itself. Or a Dask array or dataframe, with y and weights of the same kind.
+            names all else itself. Or a Dask array or dataframe, with y, weights and groups of the same kind.
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0; whole weights equal repeated rows, except in leave-one-out, which leaves out rows.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, a number or a text, for rules that divide rows by groups, such as
+            `gamma=rules.KFold(split="groups")`.
 
         Returns
         -------
@@ -117,7 +120,7 @@ class ClosedForm(BaseEstimator, ABC):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self._store(train(self._recipe(), open_rows(X, y, sample_weight)))
+            self._store(train(self._recipe(), open_rows(X, y, sample_weight, groups)))
         return self
 
     def predict_blocks(self, source: Any) -> Iterator[np.ndarray]:
@@ -211,7 +214,7 @@ class ClosedForm(BaseEstimator, ABC):
             calibrate=getattr(self, "calibrate", None),
         )
 
-    def _extend(self, recipe: Recipe, X: Any, y: Any, sample_weight: Any) -> None:
+    def _extend(self, recipe: Recipe, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Learn further rows, or the first."""
         if is_dask(X):
             raise TypeError("Dask collections are for fit, predict and score; here rows must be in memory.")
@@ -223,7 +226,9 @@ class ClosedForm(BaseEstimator, ABC):
             self._check_place(X)
             if not on_device(X):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        self._store(extend(recipe, MemoryRows(X, y, sample_weight), self._factored() if self._is_trained else None))
+        so_far = self._factored() if self._is_trained else None
+        first = 0 if so_far is None or so_far.folds is None else so_far.folds.n_read
+        self._store(extend(recipe, MemoryRows(X, y, sample_weight, groups, first=first), so_far))
 
     @property
     def _is_trained(self) -> bool:

@@ -51,7 +51,7 @@ class Classification(ClassifierMixin, ClosedForm):
     classes_: np.ndarray
     calibrator_: Calibrator
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
 
         With `input_scaling="minmax"` the input range is that of the first block, since later rows cannot be foreseen;
@@ -69,6 +69,8 @@ class Classification(ClassifierMixin, ClosedForm):
             All labels that will ever come; needed with the first block.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, for rules that divide rows by groups; see `fit`.
 
         Returns
         -------
@@ -77,7 +79,7 @@ class Classification(ClassifierMixin, ClosedForm):
         """
         with unchanged_on_error(self):
             targets = Labels(self.class_weight, classes=self._all_classes(classes))
-            self._extend(self._recipe(targets), X, y, sample_weight)
+            self._extend(self._recipe(targets), X, y, sample_weight, groups)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -22,7 +22,7 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
 
     _targets = Numbers
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
 
         With `input_scaling="minmax"` the input range is that of the first block, since later rows cannot be foreseen;
@@ -38,6 +38,8 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, for rules that divide rows by groups; see `fit`.
 
         Returns
         -------
@@ -45,7 +47,7 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
             The fitted estimator. If a call fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self._extend(self._recipe(), X, y, sample_weight)
+            self._extend(self._recipe(), X, y, sample_weight, groups)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -157,7 +157,7 @@ class Rule(Documented, ABC):
                 f"The rule {self.name!r} needs one factor per fold, and none were stored: "
                 "fit with store_folds=True, or use a rule that needs no folds, such as 'gcv'."
             )
-        if folds.plan != self.folds:
+        if not self.folds.divides_as(folds.plan):
             raise NotApplicable(
                 f"The rule {self.name!r} needs {self.folds}, but {folds.plan} was stored: call fit with gamma={self!r}."
             )

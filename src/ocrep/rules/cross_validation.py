@@ -10,7 +10,7 @@ from typing import Literal
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64
 from ocrep._linalg.blocks import RowBlocks, slices_of
-from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
+from ocrep._linalg.fold_plan import FoldPlan, Split, split_by_fold
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.leave_one_out import press
 from ocrep._linalg.spectrum import Spectrum
@@ -66,25 +66,40 @@ class FoldRule(HeldOutRule):
     n_folds : int, default=3
         Number of folds.
     seed : int, default=0
-        Seed of the division of the rows into folds.
+        Seed of the division of the rows, or groups, into folds.
+    split : {"content", "groups", "blocks", "given"}, default="content"
+        What decides the fold of a row. "content": its inputs, so that equal rows share a fold. "groups": its group,
+        given as `fit(X, y, groups=…)`; rows of a group share a fold. "blocks": its number, for time series; each fold
+        is one block of consecutive rows, or takes turns with the others every `block_length` rows. "given": its group
+        is the fold, and `n_folds` and `seed` have no part in it.
+    block_length : int or None, default=None
+        Consecutive rows of a block with `split="blocks"`; streams and `partial_fit`, which do not know the number of
+        all rows, need it.
     """
 
     n_folds: int = 3
     seed: int = 0
+    split: Split = "content"
+    block_length: int | None = None
     needs = "folds"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        FoldPlan(self.n_folds, self.seed)
+        _ = self.folds  # its options are checked there
 
     @property
     def folds(self) -> FoldPlan:  # type: ignore[override]
-        """The division of the rows by `n_folds` and `seed`."""
-        return FoldPlan(self.n_folds, self.seed)
+        """The division of the rows."""
+        return FoldPlan(self.n_folds, self.seed, self.split, self.block_length)
 
     def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: RowBlocks | None = None) -> Choice:
         """Choose γ by the folds, or by GCV where fewer than two of them hold rows."""
-        if folds is not None and folds.plan == self.folds and len(folds.filled) < 2:
+        if folds is not None and self.folds.divides_as(folds.plan) and len(folds.filled) < 2:
+            if self.split != "content":
+                raise NotApplicable(
+                    f"gamma={self!r} needs rows of positive weight in at least two folds, and all of them fell into "
+                    "one: give more groups or shorter blocks, or another seed."
+                )
             warnings.warn(
                 f"gamma={self!r} needs rows in at least two folds, and {folds.n_read} sample(s) are too few or too "
                 "alike: gamma='gcv' was used instead. Give more rows, or set gamma='gcv'.",

@@ -23,6 +23,7 @@ from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
 from ocrep._linalg.wide import RowVectors
 from ocrep._linalg.wide_rows import WideRows
 from ocrep._training.calibration import Calibrator
+from ocrep._training.division import Division
 from ocrep._training.learned import Learned
 from ocrep._training.targets import Labels, Numbers
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
@@ -42,6 +43,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.Activation": Activation,
     "ocrep.Calibrator": Calibrator,
     "ocrep.Counts": Counts,
+    "ocrep.Division": Division,
     "ocrep.FoldFactors": FoldFactors,
     "ocrep.FoldPlan": FoldPlan,
     "ocrep.HiddenMap": HiddenMap,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
@@ -28,17 +29,20 @@ RETRIES = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitions:
-    """Rows `[X, y]` or `[X, y, sample_weight]` in partitions, each a node of one graph that is never held here."""
+    """Rows `[X, y, …]` in partitions, each a node of one graph that is never held here."""
 
+    names: tuple[str, ...]
+    """What the parts of the rows are: "X", "y", and "sample_weight" and "groups" if they are given."""
     graph: dict[Any, Any]
     """What makes the rows."""
     rows: tuple[Any, ...]
     """The graph's node that gives each partition's rows."""
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any = None) -> Partitions:
-        """Bring the partitions of X, y and the weights side by side, without computing any."""
-        named = {"X": X, "y": check_targets(y), **({} if sample_weight is None else {"sample_weight": sample_weight})}
+    def of(cls, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Partitions:
+        """Bring the partitions of X, y, the weights and the groups side by side, without computing any."""
+        more = {"sample_weight": sample_weight, "groups": groups}
+        named = {"X": X, "y": check_targets(y), **{name: part for name, part in more.items() if part is not None}}
         kinds = {name: _kind(name, part) for name, part in named.items()}
         if len(set(kinds.values())) > 1:
             told = ", ".join(f"{name} a Dask {kind}" for name, kind in kinds.items())
@@ -62,7 +66,7 @@ class Partitions:
             _together, *others, meta=X._meta, align_dataframes=False, enforce_metadata=False
         ).optimize()
         keys = list(flatten(rows.__dask_keys__()))
-        return cls(_naming([rows], [[key] for key in keys]), tuple(map(TaskRef, keys)))
+        return cls(tuple(named), _naming([rows], [[key] for key in keys]), tuple(map(TaskRef, keys)))
 
     @classmethod
     def _of_arrays(cls, named: dict[str, Any]) -> Partitions:
@@ -70,7 +74,7 @@ class Partitions:
         aligned = [X, *(_like(X, name, in_row_chunks(part)) for name, part in named.items() if name != "X")]
         sources = optimize(*aligned)
         keys = list(zip(*(flatten(source.__dask_keys__()) for source in sources), strict=True))
-        return cls(_naming(sources, keys), tuple(List(*map(TaskRef, row)) for row in keys))
+        return cls(tuple(named), _naming(sources, keys), tuple(List(*map(TaskRef, row)) for row in keys))
 
     def accumulate(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
         """merge(…) in a tree over work(rows, number) of every partition; only the result comes here.
@@ -154,6 +158,12 @@ def check_cluster(cause: Exception | None = None) -> None:
         ) from cause
 
 
+def first_rows(X: Any) -> tuple[int, ...] | None:
+    """The number of the first row of each partition, and of all rows last; None where heights are unknown."""
+    heights = X.chunks[0] if isinstance(X, da.Array) else (math.nan,)
+    return None if _unknown(heights) else (0, *accumulate(map(int, heights)))
+
+
 def in_row_chunks(array: Any) -> Any:
     """The array with all columns of a row in one chunk."""
     return array.rechunk({1: -1}) if array.ndim == 2 and array.numblocks[1] > 1 else array
@@ -181,7 +191,7 @@ def _kind(name: str, part: Any) -> str:
     if not isinstance(part, Delayed) and hasattr(part, "map_partitions") and hasattr(part, "divisions"):
         return "dataframe"
     raise TypeError(
-        f"{name} is a {type(part).__name__}, and with Dask X, y and sample_weight must be Dask arrays, or Dask "
+        f"{name} is a {type(part).__name__}, and with Dask X, y, sample_weight and groups must be Dask arrays, or Dask "
         "dataframes and series: convert it, for instance by dask.array.from_array."
     )
 

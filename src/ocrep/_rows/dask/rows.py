@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._rows.checks import check_counts, warn_of_column
-from ocrep._rows.dask.partitions import Partitions, described
+from ocrep._rows.dask.partitions import Partitions, described, first_rows
 from ocrep._rows.memory import MemoryRows, columns_of
 from ocrep._rows.rows import Part, Rows, Summary
 from ocrep._rows.survey import Needs, Survey
@@ -24,13 +24,19 @@ class Declared:
     n_inputs: int
     columns: tuple[str, ...] | None
     dtype: np.dtype
+    names: tuple[str, ...] = ()
+    """What the parts of the rows are, as `PartitionRows` takes them."""
+    firsts: tuple[int, ...] | None = None
+    """The number of the first row of each partition, where heights are known."""
 
 
 class PartitionRows(MemoryRows):
     """The rows of one partition, in the memory of its worker."""
 
     def __init__(self, rows: Any, number: int, declared: Declared) -> None:
-        super().__init__(*rows, part=f"Partition {number}", number=number)
+        first = 0 if declared.firsts is None else declared.firsts[number]
+        parts = dict(zip(declared.names, rows, strict=True))
+        super().__init__(**parts, part=f"Partition {number}", number=number, first=first)
         self._declared = declared
 
     def check(self, needs: Needs) -> int:
@@ -57,17 +63,19 @@ class DaskRows(Rows):
 
     local = False
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        self._partitions = Partitions.of(X, y, sample_weight)
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
+        self._partitions = Partitions.of(X, y, sample_weight, groups)
         columns, dtype = described(X)
-        self._declared = Declared(columns.shape[1], columns_of(columns), dtype)
+        firsts = first_rows(X)
+        self.n_rows = None if firsts is None else firsts[-1]
+        self._declared = Declared(columns.shape[1], columns_of(columns), dtype, self._partitions.names, firsts)
         self._target_axes, self._one_column = y.ndim, tuple(y.shape[1:]) == (1,)
 
     def survey(self, needs: Needs) -> Survey:
         """A pass for ranges and labels, if they are needed."""
         if needs.labels and self._one_column:
             warn_of_column()  # on a cluster, the warnings of workers do not come here
-        if not (needs.range or needs.labels):
+        if not (needs.range or needs.labels or needs.groups):
             declared, nothing = self._declared, np.empty(self._declared.n_inputs)
             shape = (1,) * (self._target_axes - 1)
             return Survey(0, 1.0, nothing, nothing, declared.dtype, target_shape=shape, columns=declared.columns)

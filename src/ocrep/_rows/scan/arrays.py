@@ -27,16 +27,17 @@ def is_on_disk(X: Any) -> bool:
 
 
 class ArraySource(Source):
-    """X, and y and weights of as many rows, read slice by slice."""
+    """X, and y, weights and groups of as many rows, read slice by slice."""
 
-    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
         self._X, self._y = X.tocsr() if sparse.issparse(X) else X, _sliceable(y)
         # One number as the weight of all rows is what scikit-learn allows too.
         self._weight = _sliceable(np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight)
+        self._groups = _sliceable(groups)
 
     def check(self) -> None:
         check_shape(tuple(self._X.shape))
-        check_lengths(self._X.shape[0], y=self._y, sample_weight=self._weight)
+        check_lengths(self._X.shape[0], y=self._y, sample_weight=self._weight, groups=self._groups)
 
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """Slices of a few megabytes; slices, not fancy indices, since HDF5 and Zarr read those fast."""
@@ -48,6 +49,7 @@ class ArraySource(Source):
                 None if self._y is None else np.asarray(self._y[at]),
                 None if self._weight is None else np.asarray(self._weight[at]),
                 start=at.start,
+                groups=None if self._groups is None else np.asarray(self._groups[at]),
             )
 
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:

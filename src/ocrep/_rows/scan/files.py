@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,21 @@ _KIND_NAMES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which columns are what."""
+
+    inputs: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    weight: str | None = None
+    groups: str | None = None
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """All columns that are not inputs."""
+        return (*self.targets, *(name for name in (self.weight, self.groups) if name is not None))
+
+
 class FileSource(Source):
     """Rows of files, one file after the other."""
 
@@ -41,12 +57,13 @@ class FileSource(Source):
         target: str | Sequence[str] | None,
         sample_weight: str | None,
         columns: Sequence[str] | None,
+        groups: str | None = None,
         text_labels: bool | None = None,
     ) -> None:
         self._parts = list(parts)
-        self._targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
+        targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
+        self._roles = Roles((), targets, sample_weight, groups)
         self._one_target = isinstance(target, str)
-        self._weight = sample_weight
         self._given_columns = None if columns is None else tuple(columns)
         self._text_labels = text_labels
 
@@ -72,14 +89,13 @@ class FileSource(Source):
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        roles = (*self._targets, *([] if self._weight is None else [self._weight]))
-        return self._given_columns or tuple(name for name in self._types if name not in roles)
+        return self._given_columns or tuple(name for name in self._types if name not in self._roles.others)
 
     def check(self) -> None:
         """Compare the columns of all files."""
         if not self.columns:
             check_shape((self._parts[0].n_rows(), 0), place=f"{self._parts[0].name}: ")
-        roles = [*self.columns, *self._targets, *([] if self._weight is None else [self._weight])]
+        roles = [*self.columns, *self._roles.others]
         for part in self._parts:
             schema = part.schema()
             check_columns(part.name, roles, schema.names)
@@ -87,20 +103,22 @@ class FileSource(Source):
                 _check_no_more(part.name, roles, schema.names, self._parts[0].name)
             for name in roles:
                 kind = _kind(schema.field(name).type)
-                if name not in self._targets:
-                    role = "weights" if name == self._weight else "inputs"
+                if name in self._roles.targets or name == self._roles.groups:
+                    self._check_same_kind(part, name, kind)
+                else:
+                    role = "weights" if name == self._roles.weight else "inputs"
                     check_numeric(name, kind, place=f"{part.name}: ", role=role)
-                elif (
-                    kind not in ("unknown", _kind(self._types[name]), "other") and _kind(self._types[name]) != "unknown"
-                ):
-                    raise DataError(
-                        f"{part.name}: column {name!r} holds {kind}, but {_kind(self._types[name])} in "
-                        f"{self._parts[0].name}: make them the same."
-                    )
+
+    def _check_same_kind(self, part: Reader, name: str, kind: str) -> None:
+        first = _kind(self._types[name])
+        if kind not in ("unknown", first, "other") and first != "unknown":
+            raise DataError(
+                f"{part.name}: column {name!r} holds {kind}, but {first} in {self._parts[0].name}: make them the same."
+            )
 
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """Batches as the files give them; whole files are skipped by their stated sizes."""
-        return self._read(self.columns if inputs else (), self._targets, self._weight, skip)
+        return self._read(replace(self._roles, inputs=self.columns if inputs else ()), skip)
 
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
         wanted = self.columns if columns is None else tuple(columns)
@@ -109,7 +127,7 @@ class FileSource(Source):
             check_columns(part.name, wanted, schema.names)
             for name in wanted:
                 check_numeric(name, _kind(schema.field(name).type), place=f"{part.name}: ")
-        return self._read(wanted, (), None, 0)
+        return self._read(Roles(wanted), 0)
 
     def n_rows(self) -> int | None:
         """The sum of what the files state, if all do."""
@@ -121,7 +139,7 @@ class FileSource(Source):
 
     def stated_range(self) -> Range | None:
         """The union of what the files state."""
-        if self._weight is not None:
+        if self._roles.weight is not None:
             return None
         ranges = []
         for part in self._parts:
@@ -134,9 +152,9 @@ class FileSource(Source):
 
     def fingerprints(self) -> tuple[str, ...]:
         """Paths with sizes and times, and what is read from them: the same file has other rows for another target."""
-        return tuple(f"{part.fingerprint()} {self._targets} {self._weight}" for part in self._parts)
+        return tuple(f"{part.fingerprint()} {self._roles}" for part in self._parts)
 
-    def _read(self, inputs: Sequence[str], targets: Sequence[str], weight: str | None, skip: int) -> Iterator[Block]:
+    def _read(self, roles: Roles, skip: int) -> Iterator[Block]:
         first = 0
         while skip and first < len(self._parts):
             with self._parts[first].reading():
@@ -144,32 +162,29 @@ class FileSource(Source):
             if stated is None or stated > skip:
                 break
             first, skip = first + 1, skip - stated
-        yield from skip_rows(self._read_from(first, inputs, targets, weight), skip)
+        yield from skip_rows(self._read_from(first, roles), skip)
 
-    def _read_from(
-        self, first: int, inputs: Sequence[str], targets: Sequence[str], weight: str | None
-    ) -> Iterator[Block]:
+    def _read_from(self, first: int, roles: Roles) -> Iterator[Block]:
         for number in range(first, len(self._parts)):
             with self._parts[number].reading():
-                yield from self._blocks_of(self._parts[number], number, inputs, targets, weight)
+                yield from self._blocks_of(self._parts[number], number, roles)
 
-    def _blocks_of(
-        self, part: Reader, number: int, inputs: Sequence[str], targets: Sequence[str], weight: str | None
-    ) -> Iterator[Block]:
-        names = list(dict.fromkeys([*inputs, *targets, *([] if weight is None else [weight])]))
+    def _blocks_of(self, part: Reader, number: int, roles: Roles) -> Iterator[Block]:
+        names = list(dict.fromkeys([*roles.inputs, *roles.others]))
         start = 0
         for batch in part.batches(names, self._text_types(names)):
             if not batch.num_rows:
                 continue
-            labels = [self._target_values(batch, name, part.name, start) for name in targets]
+            labels = [self._target_values(batch, name, part.name, start) for name in roles.targets]
             yield Block(
-                _matrix(batch, inputs),
+                _matrix(batch, roles.inputs),
                 None if not labels else labels[0] if self._one_target else np.column_stack(labels),
-                None if weight is None else _numbers(batch.column(weight)),
+                None if roles.weight is None else _numbers(batch.column(roles.weight)),
                 part.name,
                 number,
                 start,
-                tuple(inputs),
+                roles.inputs,
+                None if roles.groups is None else _group_values(batch.column(roles.groups)),
             )
             start += batch.num_rows
 
@@ -178,11 +193,13 @@ class FileSource(Source):
         return {name: self._text_type(name) for name in names}
 
     def _text_type(self, name: str) -> Any:
-        if name in self._targets and self._text_labels is not None:
+        if name in self._roles.targets and self._text_labels is not None:
             if self._text_labels:
                 return pyarrow.string()
             return pyarrow.bool_() if _kind(self._types[name]) == "booleans" else pyarrow.float64()
         kind = _kind(self._types.get(name, pyarrow.null()))
+        if name == self._roles.groups and kind == "dates or times":
+            return pyarrow.string()
         return {"texts": pyarrow.string(), "booleans": pyarrow.bool_()}.get(kind, pyarrow.float64())
 
     def _target_values(self, batch: Any, name: str, path: str, start: int) -> np.ndarray:
@@ -248,6 +265,13 @@ def _matrix(batch: Any, names: Sequence[str]) -> np.ndarray:
     for j, name in enumerate(names):
         X[:, j] = _numbers(batch.column(name))
     return X
+
+
+def _group_values(column: Any) -> np.ndarray:
+    """Numbers as they are, everything else as texts; missing values are left to the check."""
+    if _kind(column.type) in ("numbers", "booleans", "unknown"):
+        return _numbers(column)
+    return np.asarray(column.cast(pyarrow.string()).to_pylist(), dtype=object)
 
 
 def _numbers(column: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Iterables of blocks as a source: pairs (X, y), triples (X, y, weight), or frames that hold the targets too."""
+"""Iterables of blocks as a source: tuples (X, y), (X, y, weight) or (X, y, weight, groups), or frames that hold all."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class IterableSource(Source):
         *,
         target: str | Sequence[str] | None = None,
         sample_weight: str | None = None,
+        groups: str | None = None,
         columns: Sequence[str] | None = None,
     ) -> None:
         self._iterable = iterable
-        self._target, self._weight = target, sample_weight
+        self._target, self._weight, self._groups = target, sample_weight, groups
         self._columns = None if columns is None else tuple(columns)
         self._read = False
         self.once = not callable(iterable) and iter(iterable) is iterable
@@ -59,13 +60,15 @@ class IterableSource(Source):
     def _training_block(self, item: Any, number: int) -> Block:
         if not isinstance(item, tuple | list):
             return self._frame_block(item, number)
-        if len(item) not in (2, 3):
-            raise ValueError(f"it has {len(item)} parts, but (X, y) or (X, y, sample_weight) is needed.")
+        if len(item) not in (2, 3, 4):
+            raise ValueError(
+                f"it has {len(item)} parts, but it must be (X, y), (X, y, sample_weight) or "
+                "(X, y, sample_weight, groups)."
+            )
         X, columns = _matrix(item[0], self._columns)
-        y = None if item[1] is None else np.asarray(item[1])
-        weight = None if len(item) == 2 or item[2] is None else np.asarray(item[2])
-        check_lengths(X.shape[0], y=y, sample_weight=weight)
-        return Block(X, y, weight, f"block {number}", number, columns=columns)
+        y, weight, groups = (None if part is None else np.asarray(part) for part in (*item[1:], None, None)[:3])
+        check_lengths(X.shape[0], y=y, sample_weight=weight, groups=groups)
+        return Block(X, y, weight, f"block {number}", number, columns=columns, groups=groups)
 
     def _frame_block(self, frame: Any, number: int) -> Block:
         names = _names(frame)
@@ -74,21 +77,21 @@ class IterableSource(Source):
                 f"it is a {type(frame).__name__}: give (X, y), or frames and the name of their targets as target=."
             )
         targets = (self._target,) if isinstance(self._target, str) else tuple(self._target)
-        roles = [*targets, *([] if self._weight is None else [self._weight])]
+        roles = [*targets, *(name for name in (self._weight, self._groups) if name is not None)]
         for name in roles:
             _check_has(name, names)
         inputs = self._columns or tuple(name for name in names if name not in roles)
         X, columns = _matrix(frame, inputs)
         y = [_values(frame, name) for name in targets]
-        weight = None if self._weight is None else _values(frame, self._weight)
+        weight, groups = (None if name is None else _values(frame, name) for name in (self._weight, self._groups))
         return Block(
             X,
             y[0] if isinstance(self._target, str) else np.column_stack(y),
             weight,
             f"block {number}",
             number,
-            0,
-            columns,
+            columns=columns,
+            groups=groups,
         )
 
     def _input_block(self, item: Any, number: int, wanted: tuple[str, ...] | None) -> Block:

@@ -22,8 +22,7 @@ class ScanRows(LocalRows):
     def __init__(self, scan: Scan) -> None:
         self.scan, self.once, self.classes_given = scan, scan.source.once, scan.classes is not None
         self.checkpoint = None if scan.checkpoint is None else (scan.checkpoint, scan.checkpoint_every)
-        self._total: int | None = None
-        self._n_rows: int | None = None
+        self._n_read: int | None = None
         self._opened: Iterator[Block] | None = None
         self._range: Range | None = None
         self._dtype = np.dtype(np.float64)
@@ -32,15 +31,16 @@ class ScanRows(LocalRows):
         """Let the source check what it can without reading rows."""
         del needs
         self.scan.source.check()
-        self._total = self.scan.source.n_rows()
-        return self._total
+        self.n_rows = self.scan.source.n_rows()
+        return self.n_rows
 
     def survey(self, needs: Needs) -> Survey:
         """What is known of all rows: from files' statistics where they state it, else by a pass over the columns."""
         self.check(needs)
         first = self._first_block()
-        self._labels, self._n_inputs, self._columns = needs.labels, first.X.shape[1], first.columns
-        first = checked(first, labels=needs.labels)
+        self._labels, self._grouped = needs.labels, needs.groups
+        self._n_inputs, self._columns = first.X.shape[1], first.columns
+        first = checked(first, labels=needs.labels, groups=needs.groups)
         self._target_shape = None if needs.labels else first.y.shape[1:]
         survey = self._surveyed(first, needs)
         self._dtype = survey.dtype
@@ -71,18 +71,24 @@ class ScanRows(LocalRows):
             if inputs:
                 check_columns(block, self._n_inputs, self._columns, than="the first block")
                 self._check_stated_range(block)
-            block = checked(block, labels=self._labels, shape=self._target_shape, inputs=inputs)
+            block = checked(
+                replace(block, first=done),
+                labels=self._labels,
+                groups=self._grouped,
+                shape=self._target_shape,
+                inputs=inputs,
+            )
             self.n_parts_read = block.part_number + 1
             done += block.X.shape[0]
             yield block
             if self.scan.progress is not None:
-                self.scan.progress(done, self._total)
-        if self._n_rows not in (None, done):
+                self.scan.progress(done, self.n_rows)
+        if self._n_read not in (None, done):
             raise ValueError(
-                f"The source gave {self._n_rows} rows when it was first read, and now {done}: it must give the same "
+                f"The source gave {self._n_read} rows when it was first read, and now {done}: it must give the same "
                 "rows each time."
             )
-        self._n_rows = done
+        self._n_read = done
 
     def _first_block(self) -> Block:
         """The first rows; those of a source that is read once are kept for its only pass."""
@@ -99,8 +105,8 @@ class ScanRows(LocalRows):
         classes, source = self.scan.classes, self.scan.source
         counted = needs.labels and (classes is None or needs.totals)
         look = replace(needs, totals=counted)
-        survey = Survey.of(first, replace(needs, totals=False))
-        if not self.once and (needs.range or counted):
+        survey = Survey.of(first, replace(needs, totals=False, groups=False))
+        if not self.once and (needs.range or counted or needs.groups):
             # Rows of a class that counts nothing have no part in the range, but files state that of all rows.
             stated = source.stated_range() if needs.range and needs.weigh is None else None
             if needs.range and stated is None:
@@ -109,7 +115,7 @@ class ScanRows(LocalRows):
                 self._range = stated
                 low, high = stated or survey.range
                 known = survey
-                if counted:
+                if counted or needs.groups:
                     look = replace(look, range=False)
                     known = reduce(Survey.merge, (self._survey_of(b, look) for b in self._read(inputs=False)))
                 survey = replace(known, low=low, high=high, dtype=survey.dtype, columns=survey.columns)

@@ -36,6 +36,7 @@ def scan(
     target: Any = None,
     sample_weight: Any = None,
     *,
+    groups: Any = None,
     columns: Sequence[str] | None = None,
     classes: Iterable[Any] | None = None,
     progress: ProgressFunction | None = None,
@@ -49,15 +50,18 @@ def scan(
     source : path, list of paths, pyarrow.dataset.Dataset, array, iterable or callable
         - Files: Parquet, CSV, Feather or Arrow; a folder or a glob stands for its files in the order of their names.
         - An array that is read slice by slice: `numpy.memmap`, HDF5, Zarr.
-        - Blocks `(X, y)` or `(X, y, sample_weight)`, or frames of pandas, polars or Arrow with `target`: from a list
-          or another iterable that starts anew each time, from a function that gives a fresh iterator, or from a
-          generator, which can be read once only.
+        - Blocks `(X, y)`, `(X, y, sample_weight)` or `(X, y, sample_weight, groups)`, or frames of pandas, polars or
+          Arrow with `target`: from a list or another iterable that starts anew each time, from a function that gives a
+          fresh iterator, or from a generator, which can be read once only.
     target : str or list of str, or an array
         The column of the targets (a list: several), or for arrays the targets themselves. Not needed to predict.
     sample_weight : str, or an array
         The column of the weights, or for arrays the weights themselves.
+    groups : str, or an array
+        The column of the groups, or for arrays the groups themselves; for rules that divide rows by groups, such as
+        `rules.KFold(split="groups")`.
     columns : list of str, default=None
-        The inputs; by default all columns but the targets and weights. They are found by name in every file.
+        The inputs; by default all columns but targets, weights and groups. They are found by name in every file.
     classes : array-like, default=None
         All labels, for classifiers. Only rows that can be read just once need it; elsewhere it saves a pass.
     progress : callable, default=None
@@ -78,7 +82,7 @@ def scan(
     if progress is not None and not callable(progress):
         raise TypeError(f"progress={progress!r} must be a function of the rows done and the rows in all.")
     labels = None if classes is None else _labels(classes)
-    roles = {"target": target, "sample_weight": sample_weight, "columns": _names(columns)}
+    roles = {"target": target, "sample_weight": sample_weight, "groups": groups, "columns": _names(columns)}
     return Scan(
         _source_of(source, roles, labels),
         labels,
@@ -106,20 +110,22 @@ def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(columns)
 
 
-def _check_roles(target: Any, sample_weight: Any, columns: tuple[str, ...] | None) -> None:
+def _check_roles(target: Any, columns: tuple[str, ...] | None, **others: Any) -> None:
     """A column has one role: a target among the inputs would be learned by heart."""
     targets = [target] if isinstance(target, str) else target
     if not (targets is None or (isinstance(targets, list | tuple) and all(isinstance(name, str) for name in targets))):
         raise TypeError(
             f"target is a {type(target).__name__}, but here it names a column of the rows, or a list of them."
         )
-    if not (sample_weight is None or isinstance(sample_weight, str)):
-        raise TypeError(f"sample_weight is a {type(sample_weight).__name__}, but here it names a column of the rows.")
-    named = [*(targets or ()), *([] if sample_weight is None else [sample_weight]), *(columns or ())]
+    for name, given in others.items():
+        if not (given is None or isinstance(given, str)):
+            raise TypeError(f"{name} is a {type(given).__name__}, but here it names a column of the rows.")
+    named = [*(targets or ()), *(given for given in others.values() if given is not None), *(columns or ())]
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice is not None:
         raise ValueError(
-            f"The column {twice!r} is named twice among target, sample_weight and columns: each column has one role."
+            f"The column {twice!r} is named twice among target, {', '.join(others)} and columns: each column has one "
+            "role."
         )
 
 
@@ -139,8 +145,8 @@ def _source_of(source: Any, roles: dict[str, Any], labels: np.ndarray | None) ->
     if is_on_disk(source) or isinstance(source, np.ndarray) or sparse.issparse(source):
         if roles["columns"] is not None:
             raise ValueError("columns= names columns of files and frames, and this is an array: slice it instead.")
-        return ArraySource(source, roles["target"], roles["sample_weight"])
-    _check_roles(roles["target"], roles["sample_weight"], roles["columns"])
+        return ArraySource(source, roles["target"], roles["sample_weight"], roles["groups"])
+    _check_roles(**roles)
     if _names_files(source):
         try:
             from ocrep._rows.scan.files import FileSource
