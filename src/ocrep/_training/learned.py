@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -62,10 +63,14 @@ class Learned:
             return self.layer.map_(X, out)
         return X.toarray() if sparse.issparse(X) else X
 
-    def code(self, block: Block) -> Triple:
-        """Checked rows in the form that `encode` takes, with their folds if the inputs do not decide them."""
-        coded = self.targets.code(block)
-        return coded if self.division is None else (*coded, self.division.folds_of(block))
+    @property
+    def code(self) -> Callable[[Block], Triple]:
+        """Gives checked rows the form that `encode` takes, with their folds if the inputs do not decide them."""
+        return self.targets.code if self.division is None else self._code_with_folds
+
+    def _code_with_folds(self, block: Block) -> Triple:
+        assert self.division is not None
+        return *self.targets.code(block), self.division.folds_of(block)
 
     def encode(self, triple: Triple, out: np.ndarray | None = None) -> Encoded:
         """A block `(H, T, sample_weight)` of coded rows, with H in `out` if that saves anything."""
