@@ -23,7 +23,12 @@ VARIANTS = (
     {"input_scaling": None},
     {"n_hidden": 20, "fit_intercept": True, "direct_link": True, "input_scaling": None},
 )
-LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": None}, {"activation": "gaussian"})
+PAIRS = (
+    {"weight_init": "pairs"},
+    {"weight_init": "pairs", "activation": "gaussian", "input_scaling": None},
+    {"weight_init": "pairs", "units_see": 2},
+)
+LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": None}, {"activation": "gaussian"}, *PAIRS)
 
 
 @parametrize_with_checks(
@@ -31,6 +36,7 @@ LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": No
         *(RandomLayer(**options) for options in LAYER_VARIANTS),
         *(PinvRegressor(**options) for options in VARIANTS),
         *(PinvClassifier(**options) for options in VARIANTS),
+        *(kind(**options) for kind in (PinvRegressor, PinvClassifier) for options in PAIRS),
         TikhonovRegressor(),
         TikhonovRegressor("ocrep", fit_intercept=False),
         TikhonovClassifier(),

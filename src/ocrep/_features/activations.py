@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ class Activation:
     """Whether φ is one of ours: it may overwrite its argument, and run on several threads."""
     argument: float = 1.0
     """What XC + b is multiplied by before φ sees it; a power of 2, so that nothing is rounded."""
+    levels: tuple[float, float] = (-1.0, 1.0)
+    """XC + b at the two rows of a unit from a pair; −|b|·‖x − c‖² for radial units, whose centre is the first row."""
 
 
 def overwritten(function: str, Z: Array, *others: Array) -> Array:
@@ -65,11 +68,13 @@ def _hardlimit(Z: Array) -> Array:
 
 # Named functions, not lambdas, so that fitted layers can be pickled.
 ACTIVATIONS: dict[str, Activation] = {
-    "sigmoid": Activation(_sigmoid, built_in=True, argument=0.5),
-    "tanh": Activation(_tanh, built_in=True),
-    "relu": Activation(_relu, built_in=True),
-    "sin": Activation(_sin, built_in=True),
-    "gaussian": Activation(_exp, radial=True, built_in=True),
+    # ¼ and ¾, which are −½ and ½ of the tanh that it is; sin, identity and tanh −½ and ½; relu and hardlimit 0 and 1.
+    "sigmoid": Activation(_sigmoid, built_in=True, argument=0.5, levels=(-math.log(3.0), math.log(3.0))),
+    "tanh": Activation(_tanh, built_in=True, levels=(-math.atanh(0.5), math.atanh(0.5))),
+    "relu": Activation(_relu, built_in=True, levels=(0.0, 1.0)),
+    "sin": Activation(_sin, built_in=True, levels=(-math.pi / 6, math.pi / 6)),
+    # 1 at its centre and ½ at the other row.
+    "gaussian": Activation(_exp, radial=True, built_in=True, levels=(0.0, -math.log(2.0))),
     "hardlimit": Activation(_hardlimit, built_in=True),
-    "identity": Activation(_identity, built_in=True),
+    "identity": Activation(_identity, built_in=True, levels=(-0.5, 0.5)),
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ class HiddenMap:
     scale: Array
     activation: Activation
     direct_link: bool
+    metric: Array | None = None
+    """For radial units, what each scaled input is multiplied by before distances are taken; None leaves them alone."""
 
     def __call__(self, X: Any, out: np.ndarray | None = None) -> Array:
         """Apply to a dense array of any library, or to a SciPy sparse matrix.
@@ -38,7 +41,8 @@ class HiddenMap:
             return self._in_place(np.asarray(X), out)
         X = self._scaled(X)
         xp = array_namespace(X)
-        H = self._activate(self._arguments(X, xp.matmul(X, self.weights)))
+        inputs = self.measured(X)
+        H = self._activate(self._arguments(inputs, xp.matmul(inputs, self.centers)))
         return xp.concat([X, H], axis=1) if self.direct_link else H
 
     def _scaled(self, X: Any) -> Array:
@@ -56,7 +60,8 @@ class HiddenMap:
         H[:, :first] = x[:, :first]
         Z = H[:, first:]
         if self.activation.radial:
-            self._arguments(x, np.matmul(x, self.weights, out=Z))
+            x = self.measured(x)
+            self._arguments(x, np.matmul(x, self.centers, out=Z))
         else:
             # The biases as one more input: the product adds them at no cost.
             np.matmul(np.hstack([x, np.ones((len(x), 1), dtype=x.dtype)]), self._with_biases, out=Z)
@@ -68,12 +73,15 @@ class HiddenMap:
     def astype(self, dtype: Any) -> HiddenMap:
         """The same map computed in another precision; the input is still centred in float64."""
         xp = array_namespace(self.weights)
-        return replace(self, weights=xp.astype(self.weights, dtype), biases=xp.astype(self.biases, dtype))
+        return self._with_arrays(("weights", "biases", "metric"), lambda array: xp.astype(array, dtype))
 
     def to_device_of(self, X: Any) -> HiddenMap:
         """The same map in the library and on the device of X."""
-        arrays = {name: to_device_of(X, getattr(self, name)) for name in ("weights", "biases", "center", "scale")}
-        return replace(self, **arrays)
+        return self._with_arrays(("weights", "biases", "center", "scale", "metric"), partial(to_device_of, X))
+
+    def _with_arrays(self, names: tuple[str, ...], change: Callable[[Array], Array]) -> HiddenMap:
+        arrays = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: change(array) for name, array in arrays.items() if array is not None})
 
     @property
     def n_features(self) -> int:
@@ -92,6 +100,20 @@ class HiddenMap:
         return factor * self.scale[:, None] * self.weights, factor * biases
 
     @cached_property
+    def origin(self) -> Array:
+        """The mean of the centres: about it, the squares of distances keep their digits."""
+        return array_namespace(self.weights).mean(self.weights, axis=1)
+
+    def measured(self, X: Array) -> Array:
+        """Scaled inputs as radial units measure them."""
+        return X if self.metric is None else (X - self.origin) * self.metric
+
+    @cached_property
+    def centers(self) -> Array:
+        """C as radial units measure it."""
+        return self.weights if self.metric is None else (self.weights - self.origin[:, None]) * self.metric[:, None]
+
+    @cached_property
     def _with_biases(self) -> np.ndarray:
         """C above b, times what φ wants its argument multiplied by."""
         return self.activation.argument * np.vstack([self.weights, self.biases])
@@ -108,7 +130,7 @@ class HiddenMap:
         xp = array_namespace(X)
         products *= -2.0
         products += xp.sum(X * X, axis=1)[:, None]
-        products += xp.sum(self.weights * self.weights, axis=0)
+        products += xp.sum(self.centers * self.centers, axis=0)
         # Rounding must not make a squared distance negative.
         products = overwritten("maximum", products, xp.zeros((), dtype=products.dtype, device=device_of(products)))
         products *= -xp.abs(self.biases)

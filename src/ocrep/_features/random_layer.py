@@ -4,50 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import copy
+from copy import copy, deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ocrep._errors import pick, unchanged_on_error
 from ocrep._features.activations import ACTIVATIONS, Activation
+from ocrep._features.distributions import DISTRIBUTIONS, draw_units, ends_of, seen_inputs
 from ocrep._features.hidden_map import HiddenMap
+from ocrep._features.pairs import draw_pairs
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks
+from ocrep._rows.block import Block
+from ocrep._rows.checks import check_labels, check_lengths, check_numbers
 from ocrep._rows.device import check_same_device, on_device
 from ocrep._rows.inputs import checked_inputs, checked_weights
+from ocrep._rows.sample import SAMPLE_ROWS, RowSample
 from ocrep._rows.survey import Range, observed_range
 
-
-def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
-    return rng.uniform(-1.0, 1.0, size=(n_hidden, n_inputs + 1))
-
-
-def _normal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
-    return rng.standard_normal(size=(n_hidden, n_inputs + 1))
-
-
-def _orthogonal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
-    """Directions orthonormal within each group of `n_inputs` units; biases uniform."""
-    groups = []
-    for first in range(0, n_hidden, n_inputs):
-        Q, R = np.linalg.qr(rng.standard_normal(size=(n_inputs, min(n_inputs, n_hidden - first))))
-        groups.append(Q * np.sign(np.diag(R)))  # the signs make Q uniform over all rotations
-    directions = np.concatenate(groups, axis=1)
-    return np.column_stack([directions.T, rng.uniform(-1.0, 1.0, size=n_hidden)])
-
-
-# One row per unit, its weights and its bias together: the first m units of a layer of M are the layer of m.
-WEIGHTS: dict[str, Callable[[np.random.RandomState, int, int], np.ndarray]] = {
-    "uniform": _uniform,
-    "normal": _normal,
-    "orthogonal": _orthogonal,
-}
+PAIRS = "pairs"
+WEIGHTS = (*DISTRIBUTIONS, PAIRS)
 
 
 class RandomLayer(TransformerMixin, BaseEstimator):
@@ -63,13 +45,18 @@ class RandomLayer(TransformerMixin, BaseEstimator):
     input_scaling : "minmax", (low, high) or None, default="minmax"
         "minmax" brings each input to [−1, 1] by its range over the rows of positive weight; `(low, high)`,
         numbers or one per input, gives that range; None leaves inputs alone. Constant inputs become 0.
-    weight_init : {"uniform", "normal", "orthogonal"}, default="uniform"
+    weight_init : {"uniform", "normal", "orthogonal", "pairs"}, default="uniform"
         Distribution of weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups of as many
-        units as there are inputs, with U(−1, 1) biases.
+        units as there are inputs, with U(−1, 1) biases. "pairs" takes each unit from two training rows [1]_, see
+        the notes.
     weight_scale : float or "inverse_sqrt", default=1.0
-        Factor on weights and biases; "inverse_sqrt" is 1/√M.
+        Factor on weights and biases; "inverse_sqrt" is 1/√M. It divides the width of Gaussian units from pairs.
     bias_range : (low, high) or None, default=None
         Biases U(low, high) before `weight_scale`, such as (0, 1); None leaves their distribution to `weight_init`.
+        Not for "pairs".
+    units_see : int, default=None
+        How many inputs each unit sees, chosen at random among those that are not constant; None, or a number that
+        is as large, means all. Not for "orthogonal" weights and "gaussian" units.
     direct_link : bool, default=False
         Whether to put the scaled inputs in front of the hidden units.
     random_state : int, RandomState instance or None, default=None
@@ -86,6 +73,23 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         The scaled input is (x − center_)·scale_.
     map_ : HiddenMap
         The fitted layer as a pure function of arrays.
+
+    Notes
+    -----
+    With `weight_init="pairs"` a unit belongs to two training rows x₁ and x₂, and changes from the one to the other:
+    tanh is −½ at x₁ and ½ at x₂, sigmoid ¼ and ¾, sin and identity −½ and ½, relu and hardlimit 0 and 1; a function of
+    your own gets −1 and 1. `weight_scale` multiplies the arguments. A Gaussian unit is 1 at x₁ and ½ as far away as x₂.
+    Each unit chooses its pair among ten random ones with probability proportional to ‖y₂ − y₁‖/‖x₂ − x₁‖, so steep
+    parts of the target get more units. Distances are those of standardised inputs; `input_scaling` scales what
+    `weights_` and the direct link see. Targets are divided by their standard deviations; labels differ by 0 or 1. `fit`
+    takes floating-point targets as numbers and others as labels; without targets it only prefers near rows.
+
+    The pairs come from at most 10,000 distinct rows of positive weight, chosen by a hash of what they hold. So the
+    order of the rows does not matter, and a weight equals repetition.
+
+    References
+    ----------
+    .. [1] Bolager, Burak, Datar, Sun, Dietrich, "Sampling weights of deep neural networks", NeurIPS (2023).
 
     Examples
     --------
@@ -106,6 +110,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         weight_init: str = "uniform",
         weight_scale: float | str = 1.0,
         bias_range: tuple[float, float] | None = None,
+        units_see: int | None = None,
         direct_link: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -115,16 +120,34 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         self.weight_init = weight_init
         self.weight_scale = weight_scale
         self.bias_range = bias_range
+        self.units_see = units_see
         self.direct_link = direct_link
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RandomLayer:
-        """Draw the weights and learn the input range; rows of zero weight are not looked at."""
+        """Draw the weights and learn the input range; rows of zero weight are not looked at.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Targets; only `weight_init="pairs"` looks at them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights ≥ 0.
+
+        Returns
+        -------
+        self
+            The fitted layer.
+        """
         with unchanged_on_error(self):
             check_layer(self)
             X = checked_inputs(self, X, reset=True)
             weight = checked_weights(sample_weight, X)
-            self.draw(X.shape[1], X.dtype, observed_range(X, weight) if isinstance(self.input_scaling, str) else None)
+            observed = observed_range(X, weight) if isinstance(self.input_scaling, str) else None
+            sample = _sample_of(X, y, weight) if self.weight_init == PAIRS else None
+            self.draw(X.shape[1], X.dtype, observed, sample)
             self.map_ = self.map_.to_device_of(X)
         return self
 
@@ -164,18 +187,27 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         part.map_ = self.map_.take(units)
         return part.set_params(n_hidden=part.map_.biases.shape[0])
 
-    def draw(self, n_inputs: int, dtype: Any, observed: Range | None = None) -> RandomLayer:
-        """Fit to checked inputs of this number and type; `observed` is their range, for "minmax"."""
+    def draw(
+        self, n_inputs: int, dtype: Any, observed: Range | None = None, sample: RowSample | None = None
+    ) -> RandomLayer:
+        """Fit to checked inputs of this number and type: "minmax" needs their range, "pairs" a sample of rows."""
         low, high = _input_range(self.input_scaling, n_inputs, observed)
         center, stretch = _to_unit_interval(low, high, dtype)
-        units = WEIGHTS[self.weight_init](check_random_state(self.random_state), n_inputs, self.n_hidden)
-        if self.bias_range is not None:
-            units[:, -1] = _within(
-                _check_bias_range(self.bias_range), units[:, -1], normal=self.weight_init == "normal"
-            )
-        units *= _weight_factor(self.weight_scale, self.n_hidden)
-        weights, biases = np.ascontiguousarray(units[:, :-1].T), units[:, -1].copy()
-        self.map_ = HiddenMap(weights, biases, center, stretch, activation_of(self.activation), self.direct_link)
+        activation, rng = activation_of(self.activation), check_random_state(self.random_state)
+        factor, metric = _weight_factor(self.weight_scale, self.n_hidden), None
+        if self.weight_init == PAIRS:
+            assert sample is not None
+            seed = int(rng.randint(2**31 - 1))
+            pairs = draw_pairs(sample, center, stretch, self.n_hidden, seed, self.units_see, _rounding(dtype))
+            weights, biases, metric = pairs.units(activation, factor)
+        else:
+            # From a copy, so that units that see some inputs have the weights of units that see all.
+            seed = 0 if self.units_see is None else int(deepcopy(rng).randint(2**31 - 1))
+            units = factor * draw_units(self.weight_init, rng, n_inputs, self.n_hidden, self.bias_range)
+            seen = seen_inputs(seed, self.n_hidden, self.units_see, stretch > 0.0)
+            weights, biases = units[:, :-1] if seen is None else units[:, :-1] * seen, units[:, -1].copy()
+        weights = np.ascontiguousarray(weights.T)
+        self.map_ = HiddenMap(weights, biases, center, stretch, activation, self.direct_link, metric)
         return self
 
     @property
@@ -209,15 +241,36 @@ def check_layer(layer: RandomLayer) -> None:
     """Raise if a parameter cannot work, before any row is read."""
     check_size("n_hidden", layer.n_hidden)
     activation_of(layer.activation)
-    if layer.weight_init not in tuple(WEIGHTS):
-        pick("weight_init", layer.weight_init, WEIGHTS)
+    if layer.weight_init not in WEIGHTS:
+        pick("weight_init", layer.weight_init, dict.fromkeys(WEIGHTS))
     _weight_factor(layer.weight_scale, layer.n_hidden)
     if layer.bias_range is not None:
-        _check_bias_range(layer.bias_range)
+        _check_bias_range(layer)
+    if layer.units_see is not None:
+        _check_units_see(layer)
     if isinstance(layer.input_scaling, str) and layer.input_scaling != "minmax":
         raise ValueError(
             f"input_scaling={layer.input_scaling!r} is unknown: use 'minmax', a pair (low, high), or None."
         )
+
+
+def _check_bias_range(layer: RandomLayer) -> None:
+    ends_of(layer.bias_range)
+    if layer.weight_init == PAIRS:
+        raise ValueError(
+            f"bias_range={layer.bias_range!r} draws biases, but weight_init='pairs' takes them from the rows: use "
+            "bias_range=None, or another weight_init."
+        )
+
+
+def _check_units_see(layer: RandomLayer) -> None:
+    check_size("units_see", layer.units_see)
+    for name, value in (("weight_init", "orthogonal"), ("activation", "gaussian")):
+        if getattr(layer, name) == value:
+            raise ValueError(
+                f"units_see={layer.units_see} lets each unit see some inputs, but {name}={value!r} needs all of them: "
+                f"use units_see=None, or another {name}."
+            )
 
 
 def check_nested(layer: RandomLayer) -> None:
@@ -225,8 +278,8 @@ def check_nested(layer: RandomLayer) -> None:
     if layer.weight_init == "orthogonal" or layer.weight_scale == "inverse_sqrt":
         raise ValueError(
             "Hidden sizes are compared along nested layers, but weight_init='orthogonal' and "
-            "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform' or 'normal', and a "
-            "number as weight_scale."
+            "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform', 'normal' or "
+            "'pairs', and a number as weight_scale."
         )
 
 
@@ -264,9 +317,25 @@ def _to_unit_interval(low: np.ndarray, high: np.ndarray, dtype: Any) -> tuple[np
     """The mid-range, and the factor that brings the rest to [−1, 1]; 0 for a constant input."""
     center, half = low / 2 + high / 2, high / 2 - low / 2
     # A range of a few units in the last place is rounding, not information; stretching it would feed in noise.
-    eps = EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)
-    constant = half <= np.maximum(2 * eps * np.abs(center), np.finfo(np.float64).tiny)
+    constant = half <= np.maximum(2 * _rounding(dtype) * np.abs(center), np.finfo(np.float64).tiny)
     return center, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, half))
+
+
+def _rounding(dtype: Any) -> float:
+    """ε of the inputs."""
+    return EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)
+
+
+def _sample_of(X: Any, y: Any, weight: Any) -> RowSample:
+    """The rows that units may come from; a target that is not of floating-point numbers is taken as labels."""
+    if y is not None and not on_device(y):
+        y = np.asarray(y)
+    labels = y is not None and y.ndim == 1 and not array_namespace(y).isdtype(y.dtype, "real floating")
+    block = Block(X, y, weight)
+    if y is not None:
+        check_lengths(X.shape[0], y=y)
+        block = replace(block, y=check_labels(block) if labels else check_numbers(block))
+    return RowSample.of(block, SAMPLE_ROWS, weight, labels=labels)
 
 
 def _weight_factor(weight_scale: float | str, n_hidden: int) -> float:
@@ -275,22 +344,6 @@ def _weight_factor(weight_scale: float | str, n_hidden: int) -> float:
     if isinstance(weight_scale, Real) and math.isfinite(weight_scale) and weight_scale > 0:
         return float(weight_scale)
     raise ValueError(f"weight_scale={weight_scale!r} must be a finite number > 0, or 'inverse_sqrt'.")
-
-
-def _check_bias_range(bias_range: Any) -> tuple[float, float]:
-    ends = np.asarray(bias_range, dtype=object)
-    if ends.shape == (2,) and all(isinstance(end, Real) and math.isfinite(end) for end in ends) and ends[0] <= ends[1]:
-        return float(ends[0]), float(ends[1])
-    raise ValueError(
-        f"bias_range={bias_range!r} must be a pair of finite numbers (low, high) with low ≤ high, or None."
-    )
-
-
-def _within(ends: tuple[float, float], biases: np.ndarray, *, normal: bool) -> np.ndarray:
-    """Biases drawn U(−1, 1) or N(0, 1) as U(low, high): each unit still draws its weights and bias together."""
-    low, high = ends
-    share = ndtr(biases) if normal else (biases + 1.0) / 2.0
-    return low + (high - low) * share
 
 
 def check_size(name: str, value: Any) -> int:

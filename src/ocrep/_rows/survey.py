@@ -13,6 +13,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from ocrep._linalg.arrays import Array, array_namespace, device_of, to_host
 from ocrep._rows.block import Block, listed
 from ocrep._rows.groups import distinct_groups, few
+from ocrep._rows.sample import RowSample
 
 Range = tuple[np.ndarray, np.ndarray]
 """Low and high, one entry per input."""
@@ -32,6 +33,8 @@ class Needs:
     """Multiplies the weights of rows by those of their labels: rows that do not count have no part in the range."""
     groups: bool = False
     """Whether rows have groups, and which groups there are must be known."""
+    sample: int = 0
+    """How many rows must be known themselves."""
     estimator: str = "This estimator"
     """The name for sentences."""
 
@@ -60,6 +63,8 @@ class Survey:
     """The inputs' names, if they have any."""
     like: Array | None = None
     """An array without rows in the library and on the device of X, if that is not NumPy."""
+    sample: RowSample | None = None
+    """Some of the rows, if they were asked for."""
 
     @classmethod
     def of(cls, block: Block, needs: Needs) -> Survey:
@@ -81,6 +86,7 @@ class Survey:
             target_shape=() if needs.labels else tuple(y.shape[1:]),
             columns=block.columns if X.shape[1] else None,
             like=None if isinstance(X, np.ndarray) or sparse.issparse(X) else X[:0, ...],
+            sample=RowSample.of(block, needs.sample, weight, labels=needs.labels) if needs.sample else None,
         )
 
     @property
@@ -109,6 +115,7 @@ class Survey:
             target_shape=self.target_shape,
             columns=self.columns,
             like=self.like,
+            sample=self.sample and other.sample and self.sample.merge(other.sample),
         )
 
     def _merged_labels(self, other: Survey) -> tuple[np.ndarray | None, np.ndarray | None]:

@@ -41,7 +41,8 @@ class Learned:
         """Draw the layer, learn the targets, and see how rows are divided; `n_rows` is the number of all of them."""
         targets, layer, n_inputs = recipe.targets.learn(survey), recipe.layer, len(survey.low)
         if layer is not None:
-            layer.draw(n_inputs, survey.dtype, (survey.low, survey.high))
+            sample = survey.sample and targets.weighted(survey.sample)
+            layer.draw(n_inputs, survey.dtype, (survey.low, survey.high), sample)
             layer.n_features_in_ = n_inputs
             if survey.columns is not None:
                 layer.feature_names_in_ = np.asarray(survey.columns, dtype=object)

@@ -11,10 +11,11 @@ import numpy as np
 
 from ocrep import rules
 from ocrep._errors import pick
-from ocrep._features.random_layer import RandomLayer, check_layer, check_nested
+from ocrep._features.random_layer import PAIRS, RandomLayer, check_layer, check_nested
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.solve import SOLVERS
 from ocrep._rows.rows import Rows
+from ocrep._rows.sample import SAMPLE_ROWS
 from ocrep._rows.survey import Needs
 from ocrep._training.targets import Labels, Numbers
 
@@ -77,11 +78,13 @@ class Recipe:
 
 def _needs(estimator: str, targets: Numbers | Labels, layer: RandomLayer | None) -> Needs:
     ranged = layer is not None and isinstance(layer.input_scaling, str)
+    sample = SAMPLE_ROWS if layer is not None and layer.weight_init == PAIRS else 0
     if isinstance(targets, Numbers):
-        return Needs(labels=False, range=ranged, estimator=estimator)
+        return Needs(labels=False, range=ranged, sample=sample, estimator=estimator)
     given = targets.class_weight
     weigh = targets.weigh if isinstance(given, dict) else None
-    return Needs(labels=True, range=ranged, totals=given is not None, weigh=weigh, estimator=estimator)
+    counted = given is not None
+    return Needs(labels=True, range=ranged, totals=counted, weigh=weigh, sample=sample, estimator=estimator)
 
 
 def plan_of(store_folds: bool | int) -> FoldPlan | None:

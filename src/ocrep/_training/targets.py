@@ -12,6 +12,7 @@ import numpy as np
 from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of, to_host
 from ocrep._rows.block import Block, Triple
 from ocrep._rows.checks import check_two_classes
+from ocrep._rows.sample import RowSample
 from ocrep._rows.survey import Survey
 
 
@@ -37,6 +38,9 @@ class Numbers:
 
     def unweighted(self) -> Numbers:
         return self
+
+    def weighted(self, sample: RowSample) -> RowSample:
+        return sample
 
     def fingerprint(self) -> str:
         """Numbers are coded in one way only."""
@@ -65,14 +69,15 @@ class Labels:
     def weigh(self, y: Array, weight: Array | None) -> Array | None:
         """Multiply the weights of rows by the given weights of their labels, before all labels are known."""
         assert isinstance(self.class_weight, dict)
-        xp = array_namespace(y) if not isinstance(y, np.ndarray) else np
-        by_row = xp.ones(y.shape, dtype=xp.float64, device=device_of(y)) if xp is not np else np.ones(len(y))
-        for label, factor in self.class_weight.items():
-            if isinstance(y, np.ndarray):
-                by_row = np.where(y == label, float(factor), by_row)
-            elif isinstance(label, Real) and float(label).is_integer():  # `learn` names others, which are not in y
-                by_row = xp.where(y == int(float(label)), xp.full_like(by_row, float(factor)), by_row)
-        return by_row if weight is None else weight * by_row
+        return _weighed(y, weight, self.class_weight)
+
+    def weighted(self, sample: RowSample) -> RowSample:
+        """The sample with the weights of classes."""
+        if self.classes is None or self.factors is None:
+            return sample
+        factors = dict(zip(self.classes.tolist(), self.factors.tolist(), strict=True))
+        assert sample.y is not None
+        return replace(sample, weight=_weighed(sample.y, sample.weight, factors))
 
     def learn(self, survey: Survey) -> Labels:
         """Take the classes, unless they were given, and the weight of their rows from a survey."""
@@ -140,6 +145,18 @@ class Labels:
     def fingerprint(self) -> str:
         """What decides the coding: classes and their weights."""
         return repr([None if values is None else values.tolist() for values in (self.classes, self.factors)])
+
+
+def _weighed(y: Array, weight: Array | None, factors: dict[Any, float]) -> Array:
+    """Multiply the weights of rows by the factors of their labels; a label without one counts as it is."""
+    xp = array_namespace(y) if not isinstance(y, np.ndarray) else np
+    by_row = xp.ones(y.shape, dtype=xp.float64, device=device_of(y)) if xp is not np else np.ones(len(y))
+    for label, factor in factors.items():
+        if isinstance(y, np.ndarray):
+            by_row = np.where(y == label, float(factor), by_row)
+        elif isinstance(label, Real) and float(label).is_integer():  # `learn` names others, which are not in y
+            by_row = xp.where(y == int(float(label)), xp.full_like(by_row, float(factor)), by_row)
+    return by_row if weight is None else weight * by_row
 
 
 def check_more_than_one(where: str, classes: np.ndarray) -> None:

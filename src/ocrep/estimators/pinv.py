@@ -13,7 +13,7 @@ from ocrep.estimators.classification import Classification
 from ocrep.estimators.regression import Regression
 from ocrep.rules import Rule
 
-_LAYER = ("activation", "input_scaling", "weight_init", "weight_scale", "direct_link", "random_state")
+_LAYER = ("activation", "input_scaling", "weight_init", "weight_scale", "units_see", "direct_link", "random_state")
 # So few random units cannot be expected to learn well, and scikit-learn's `poor_score` tag says so.
 _FEW_UNITS = 16
 
@@ -29,10 +29,15 @@ class _Network(ClosedForm):
         "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
     input_scaling : "minmax", (low, high) or None, default="minmax"
         Scaling of each input to [−1, 1] by its range in training or a given range; None leaves inputs alone.
-    weight_init : {"uniform", "normal", "orthogonal"}, default="uniform"
-        Distribution of the input weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups.
+    weight_init : {"uniform", "normal", "orthogonal", "pairs"}, default="uniform"
+        Distribution of the input weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups. "pairs"
+        takes each unit from two training rows, near in their inputs and far in their targets preferred, as described
+        in `RandomLayer`: among at most 10,000 rows; in `partial_fit`, and where rows can be read only once, among those
+        of the first block.
     weight_scale : float or "inverse_sqrt", default=1.0
         Factor on input weights and biases; "inverse_sqrt" is 1/√M.
+    units_see : int, default=None
+        How many inputs each hidden unit sees, chosen at random; None means all.
     direct_link : bool, default=False
         Whether the output also sees the scaled inputs.
     max_hidden : int, default=300
@@ -105,6 +110,7 @@ class PinvRegressor(_Network, Regression):
         input_scaling: Any = "minmax",
         weight_init: str = "uniform",
         weight_scale: float | str = 1.0,
+        units_see: int | None = None,
         direct_link: bool = False,
         fit_intercept: bool = False,
         max_hidden: int = 300,
@@ -118,6 +124,7 @@ class PinvRegressor(_Network, Regression):
         self.input_scaling = input_scaling
         self.weight_init = weight_init
         self.weight_scale = weight_scale
+        self.units_see = units_see
         self.direct_link = direct_link
         self.fit_intercept = fit_intercept
         self.max_hidden = max_hidden
@@ -156,6 +163,7 @@ class PinvClassifier(_Network, Classification):
         input_scaling: Any = "minmax",
         weight_init: str = "uniform",
         weight_scale: float | str = 1.0,
+        units_see: int | None = None,
         direct_link: bool = False,
         fit_intercept: bool = False,
         max_hidden: int = 300,
@@ -171,6 +179,7 @@ class PinvClassifier(_Network, Classification):
         self.input_scaling = input_scaling
         self.weight_init = weight_init
         self.weight_scale = weight_scale
+        self.units_see = units_see
         self.direct_link = direct_link
         self.fit_intercept = fit_intercept
         self.max_hidden = max_hidden

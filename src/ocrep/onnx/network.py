@@ -175,11 +175,15 @@ def label(graph: Graph, labels: np.ndarray, scores: str, *, to_name: str) -> Non
 
 
 def _scaled(graph: Graph, hidden: HiddenMap, X: str) -> str:
-    centred = graph("Sub", X, graph.constant(hidden.center))
-    if len(hidden.scale) == 1:
+    return _times(graph, graph("Sub", X, graph.constant(hidden.center)), hidden.scale)
+
+
+def _times(graph: Graph, X: str, factors: np.ndarray) -> str:
+    """Multiply each column by its factor."""
+    if len(factors) == 1:
         # onnxruntime would merge a product with one number into the next MatMul, and store it in single precision.
-        return graph("MatMul", centred, graph.constant(hidden.scale[:, None]))
-    return graph("Mul", centred, graph.constant(hidden.scale))
+        return graph("MatMul", X, graph.constant(factors[:, None]))
+    return graph("Mul", X, graph.constant(factors))
 
 
 def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
@@ -189,20 +193,23 @@ def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
             f"The activation {hidden.activation.function!r} is a function of your own, which a graph cannot hold: "
             f"use one of the named activations, {', '.join(sorted(ACTIVATIONS))}."
         )
-    products = graph("MatMul", X, graph.constant(hidden.weights))
     if hidden.activation.radial:
-        Z = _minus_distances(graph, hidden, X, products)
+        Z = _minus_distances(graph, hidden, X)
     else:
-        Z = graph("Add", products, graph.constant(hidden.biases))
+        Z = graph("Add", graph("MatMul", X, graph.constant(hidden.weights)), graph.constant(hidden.biases))
     if name == "hardlimit":
         return graph.double(graph("GreaterOrEqual", Z, graph.constant(np.zeros(1))))
     # The other activations have the names of their operators.
     return graph({"gaussian": "Exp"}.get(name, name.capitalize()), Z)
 
 
-def _minus_distances(graph: Graph, hidden: HiddenMap, X: str, products: str) -> str:
+def _minus_distances(graph: Graph, hidden: HiddenMap, X: str) -> str:
     """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖²; Relu, because rounding could make that negative."""
+    centers = hidden.centers
+    if hidden.metric is not None:
+        X = _times(graph, graph("Sub", X, graph.constant(hidden.origin)), hidden.metric)
+    products = graph("MatMul", X, graph.constant(centers))
     squares = graph("ReduceSum", graph("Mul", X, X), graph.constant(np.array([1])), keepdims=1)
     distances = graph("Sub", squares, graph("Mul", products, graph.constant(np.full(1, 2.0))))
-    distances = graph("Add", distances, graph.constant((hidden.weights**2).sum(axis=0)))
+    distances = graph("Add", distances, graph.constant((centers**2).sum(axis=0)))
     return graph("Mul", graph("Relu", distances), graph.constant(-np.abs(hidden.biases)))

@@ -72,10 +72,10 @@ class DaskRows(Rows):
         self._target_axes, self._one_column = y.ndim, tuple(y.shape[1:]) == (1,)
 
     def survey(self, needs: Needs) -> Survey:
-        """A pass for ranges and labels, if they are needed."""
+        """A pass for ranges, labels and a sample, if they are needed."""
         if needs.labels and self._one_column:
             warn_of_column()  # on a cluster, the warnings of workers do not come here
-        if not (needs.range or needs.labels or needs.groups):
+        if not (needs.range or needs.labels or needs.groups or needs.sample):
             declared, nothing = self._declared, np.empty(self._declared.n_inputs)
             shape = (1,) * (self._target_axes - 1)
             return Survey(0, 1.0, nothing, nothing, declared.dtype, target_shape=shape, columns=declared.columns)

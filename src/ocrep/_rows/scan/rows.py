@@ -106,10 +106,11 @@ class ScanRows(LocalRows):
         counted = needs.labels and (classes is None or needs.totals)
         look = replace(needs, totals=counted)
         survey = Survey.of(first, replace(needs, totals=False, groups=False))
-        if not self.once and (needs.range or counted or needs.groups):
+        if not self.once and (needs.range or counted or needs.groups or needs.sample):
             # Rows of a class that counts nothing have no part in the range, but files state that of all rows.
-            stated = source.stated_range() if needs.range and needs.weigh is None else None
-            if needs.range and stated is None:
+            ask = needs.range and needs.weigh is None and not needs.sample
+            stated = source.stated_range() if ask else None
+            if needs.sample or (needs.range and stated is None):
                 survey = reduce(Survey.merge, (self._survey_of(block, look) for block in self._read()))
             else:
                 self._range = stated
