@@ -16,7 +16,7 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ocrep._features.activations import Activation
-from ocrep._features.distributions import seen_inputs
+from ocrep._features.seen_inputs import seen_inputs
 from ocrep._linalg.arrays import EPS
 from ocrep._linalg.blocks import slices_of
 from ocrep._rows.sample import RowSample
@@ -77,7 +77,7 @@ def draw_pairs(
             f"{'one sample is' if X.shape[0] else 'no rows are'} left when equal rows count once (of a stream, the "
             "first block is taken): give rows that differ, or use weight_init='uniform'."
         )
-    seen = seen_inputs(seed, n_units, units_see, stretch > 0.0)
+    seen = None if units_see is None else seen_inputs(seed, n_units, units_see, stretch > 0.0)
     near = _InputDistances(U, seen)
     first, second = _chosen(near, _target_distances(y, weight, labels=sample.labels), n_units, seed).T
     difference = near.differences(second, first, np.arange(n_units))

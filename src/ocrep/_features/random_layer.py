@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ocrep._errors import pick, unchanged_on_error
-from ocrep._features.activations import ACTIVATIONS, Activation
-from ocrep._features.distributions import DISTRIBUTIONS, draw_units, ends_of, seen_inputs
+from ocrep._errors import unchanged_on_error
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.pairs import draw_pairs
+from ocrep._features.parameters import PAIRS, activation_of, check_layer, ends_of, weight_factor
+from ocrep._features.seen_inputs import seen_inputs
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks
 from ocrep._rows.block import Block
@@ -28,8 +27,31 @@ from ocrep._rows.inputs import checked_inputs, checked_weights
 from ocrep._rows.sample import SAMPLE_ROWS, RowSample
 from ocrep._rows.survey import Range, observed_range
 
-PAIRS = "pairs"
-WEIGHTS = (*DISTRIBUTIONS, PAIRS)
+
+def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    return rng.uniform(-1.0, 1.0, size=(n_hidden, n_inputs + 1))
+
+
+def _normal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    return rng.standard_normal(size=(n_hidden, n_inputs + 1))
+
+
+def _orthogonal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
+    """Directions orthonormal within each group of `n_inputs` units; biases uniform."""
+    groups = []
+    for first in range(0, n_hidden, n_inputs):
+        Q, R = np.linalg.qr(rng.standard_normal(size=(n_inputs, min(n_inputs, n_hidden - first))))
+        groups.append(Q * np.sign(np.diag(R)))  # the signs make Q uniform over all rotations
+    directions = np.concatenate(groups, axis=1)
+    return np.column_stack([directions.T, rng.uniform(-1.0, 1.0, size=n_hidden)])
+
+
+# One row per unit, its weights and its bias together: the first m units of a layer of M are the layer of m.
+WEIGHTS: dict[str, Callable[[np.random.RandomState, int, int], np.ndarray]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "orthogonal": _orthogonal,
+}
 
 
 class RandomLayer(TransformerMixin, BaseEstimator):
@@ -194,21 +216,29 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         low, high = _input_range(self.input_scaling, n_inputs, observed)
         center, stretch = _to_unit_interval(low, high, dtype)
         activation, rng = activation_of(self.activation), check_random_state(self.random_state)
-        factor, metric = _weight_factor(self.weight_scale, self.n_hidden), None
+        factor, metric = weight_factor(self.weight_scale, self.n_hidden), None
         if self.weight_init == PAIRS:
             assert sample is not None
             seed = int(rng.randint(2**31 - 1))
             pairs = draw_pairs(sample, center, stretch, self.n_hidden, seed, self.units_see, _rounding(dtype))
             weights, biases, metric = pairs.units(activation, factor)
         else:
-            # From a copy, so that units that see some inputs have the weights of units that see all.
-            seed = 0 if self.units_see is None else int(deepcopy(rng).randint(2**31 - 1))
-            units = factor * draw_units(self.weight_init, rng, n_inputs, self.n_hidden, self.bias_range)
-            seen = seen_inputs(seed, self.n_hidden, self.units_see, stretch > 0.0)
-            weights, biases = units[:, :-1] if seen is None else units[:, :-1] * seen, units[:, -1].copy()
+            units = factor * self._drawn(rng, stretch)
+            weights, biases = units[:, :-1], units[:, -1].copy()
         weights = np.ascontiguousarray(weights.T)
         self.map_ = HiddenMap(weights, biases, center, stretch, activation, self.direct_link, metric)
         return self
+
+    def _drawn(self, rng: np.random.RandomState, stretch: np.ndarray) -> np.ndarray:
+        """Units that do not depend on the rows, before they are scaled: weights and bias in one row each."""
+        # A seed from a copy, so that units that see some inputs have the weights of units that see all.
+        seed = 0 if self.units_see is None else int(deepcopy(rng).randint(2**31 - 1))
+        units = WEIGHTS[self.weight_init](rng, len(stretch), self.n_hidden)
+        if self.bias_range is not None:
+            units[:, -1] = _within(ends_of(self.bias_range), units[:, -1], normal=self.weight_init == "normal")
+        if self.units_see is not None:
+            units[:, :-1] *= seen_inputs(seed, self.n_hidden, self.units_see, stretch > 0.0)
+        return units
 
     @property
     def weights_(self) -> np.ndarray:
@@ -237,59 +267,16 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def check_layer(layer: RandomLayer) -> None:
-    """Raise if a parameter cannot work, before any row is read."""
-    check_size("n_hidden", layer.n_hidden)
-    activation_of(layer.activation)
-    if layer.weight_init not in WEIGHTS:
-        pick("weight_init", layer.weight_init, dict.fromkeys(WEIGHTS))
-    _weight_factor(layer.weight_scale, layer.n_hidden)
-    if layer.bias_range is not None:
-        _check_bias_range(layer)
-    if layer.units_see is not None:
-        _check_units_see(layer)
-    if isinstance(layer.input_scaling, str) and layer.input_scaling != "minmax":
-        raise ValueError(
-            f"input_scaling={layer.input_scaling!r} is unknown: use 'minmax', a pair (low, high), or None."
-        )
-
-
-def _check_bias_range(layer: RandomLayer) -> None:
-    ends_of(layer.bias_range)
-    if layer.weight_init == PAIRS:
-        raise ValueError(
-            f"bias_range={layer.bias_range!r} draws biases, but weight_init='pairs' takes them from the rows: use "
-            "bias_range=None, or another weight_init."
-        )
-
-
-def _check_units_see(layer: RandomLayer) -> None:
-    check_size("units_see", layer.units_see)
-    for name, value in (("weight_init", "orthogonal"), ("activation", "gaussian")):
-        if getattr(layer, name) == value:
-            raise ValueError(
-                f"units_see={layer.units_see} lets each unit see some inputs, but {name}={value!r} needs all of them: "
-                f"use units_see=None, or another {name}."
-            )
-
-
-def check_nested(layer: RandomLayer) -> None:
-    """Raise unless smaller layers are the beginning of larger ones."""
-    if layer.weight_init == "orthogonal" or layer.weight_scale == "inverse_sqrt":
-        raise ValueError(
-            "Hidden sizes are compared along nested layers, but weight_init='orthogonal' and "
-            "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform', 'normal' or "
-            "'pairs', and a number as weight_scale."
-        )
-
-
-def activation_of(activation: str | Callable[[Array], Array]) -> Activation:
-    """What a user may pass as `activation`: a name, or a function of an array."""
-    if callable(activation):
-        return Activation(activation)
-    if isinstance(activation, str) and activation in ACTIVATIONS:
-        return ACTIVATIONS[activation]
-    return pick("activation", activation, ACTIVATIONS, also=", or a callable")
+def _sample_of(X: Any, y: Any, weight: Any) -> RowSample:
+    """The rows that units may come from; a target that is not of floating-point numbers is taken as labels."""
+    if y is not None and not on_device(y):
+        y = np.asarray(y)
+    labels = y is not None and y.ndim == 1 and not array_namespace(y).isdtype(y.dtype, "real floating")
+    block = Block(X, y, weight)
+    if y is not None:
+        check_lengths(X.shape[0], y=y)
+        block = replace(block, y=check_labels(block) if labels else check_numbers(block))
+    return RowSample.of(block, SAMPLE_ROWS, weight, labels=labels)
 
 
 def _input_range(scaling: Any, n_inputs: int, observed: Range | None) -> Range:
@@ -326,28 +313,8 @@ def _rounding(dtype: Any) -> float:
     return EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)
 
 
-def _sample_of(X: Any, y: Any, weight: Any) -> RowSample:
-    """The rows that units may come from; a target that is not of floating-point numbers is taken as labels."""
-    if y is not None and not on_device(y):
-        y = np.asarray(y)
-    labels = y is not None and y.ndim == 1 and not array_namespace(y).isdtype(y.dtype, "real floating")
-    block = Block(X, y, weight)
-    if y is not None:
-        check_lengths(X.shape[0], y=y)
-        block = replace(block, y=check_labels(block) if labels else check_numbers(block))
-    return RowSample.of(block, SAMPLE_ROWS, weight, labels=labels)
-
-
-def _weight_factor(weight_scale: float | str, n_hidden: int) -> float:
-    if weight_scale == "inverse_sqrt":
-        return 1.0 / math.sqrt(n_hidden)
-    if isinstance(weight_scale, Real) and math.isfinite(weight_scale) and weight_scale > 0:
-        return float(weight_scale)
-    raise ValueError(f"weight_scale={weight_scale!r} must be a finite number > 0, or 'inverse_sqrt'.")
-
-
-def check_size(name: str, value: Any) -> int:
-    """Give `value` as an int if it is a whole number ≥ 1."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
-        return int(value)
-    raise ValueError(f"{name}={value!r} must be a whole number ≥ 1.")
+def _within(ends: tuple[float, float], biases: np.ndarray, *, normal: bool) -> np.ndarray:
+    """Biases drawn U(−1, 1) or N(0, 1) as U(low, high): each unit still draws its weights and bias together."""
+    low, high = ends
+    share = ndtr(biases) if normal else (biases + 1.0) / 2.0
+    return low + (high - low) * share

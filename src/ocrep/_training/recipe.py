@@ -11,7 +11,8 @@ import numpy as np
 
 from ocrep import rules
 from ocrep._errors import pick
-from ocrep._features.random_layer import PAIRS, RandomLayer, check_layer, check_nested
+from ocrep._features.parameters import PAIRS, check_layer, check_nested
+from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.solve import SOLVERS
 from ocrep._rows.rows import Rows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, is_classifier
 
-from ocrep._features.random_layer import check_size
+from ocrep._features.parameters import check_size
 from ocrep._linalg.arrays import Array
 from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.literature.base import NetworkBased, NetworkClassifier
