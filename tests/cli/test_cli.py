@@ -294,10 +294,10 @@ def test_study(tmp_path, monkeypatch, capsys):
     assert (other.code, other.out) == (exit_codes.OUTPUT, "")
     assert "holds another study" in other.err
     asked = []
-    monkeypatch.setattr(study, "run", lambda protocol, folder, *, n_jobs: asked.append((protocol, folder, n_jobs)))
+    monkeypatch.setattr(study, "run", lambda *asked_for, **options: asked.append((*asked_for, options)))
     monkeypatch.setattr(study, "report", lambda folder: folder / "report.md")
-    assert run(["study", "full", "--out", str(tmp_path), "--jobs", "3"]) == 0
-    assert asked == [("full", tmp_path, 3)]
+    assert run(["study", "full", "--out", str(tmp_path), "--jobs", "3", "--for", "60"]) == 0
+    assert asked == [("full", tmp_path, {"n_jobs": 3, "seconds": 60.0})]
 
 
 @pytest.mark.parametrize("width", [30, 69, 70, 200])

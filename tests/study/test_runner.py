@@ -1,4 +1,4 @@
-"""The study's runner: resumable, deterministic, alone in its folder; and its experiments against separate fits."""
+"""The study's runner: resumable, deterministic, alone in its folder, and in stages that depend on each other."""
 
 import dataclasses
 import json
@@ -10,17 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support.tiny_study import TINY
 
-from ocrep import PinvClassifier, PinvRegressor, study
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep.datasets import load
-from ocrep.literature import PrunedELMRegressor, RELMClassifier
-from ocrep.study import runner
-from ocrep.study.experiments import Job, run_job, split_of
-from ocrep.study.protocol import rules_for
+from ocrep import study
+from ocrep.study import runner, store
+from ocrep.study.store import alone, collected, read_lines
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +29,7 @@ def finished(tmp_path_factory):
 
 def results(folder):
     """The results without their timings."""
-    lines = {}
-    for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines():
-        line = json.loads(line)
-        lines[line["key"]] = line["records"]
-    return lines
+    return {key: line["rows"] for key, line in read_lines(folder).items()}
 
 
 def test_the_number_of_workers_changes_no_byte(finished, tmp_path):
@@ -49,10 +40,20 @@ def test_the_number_of_workers_changes_no_byte(finished, tmp_path):
 
 def test_nothing_is_repeated(finished, monkeypatch):
     monkeypatch.setattr(runner, "_work", lambda *args: pytest.fail("a finished job was run again"))
-    before = (finished / "results.jsonl").read_bytes()
-    records = study.run(TINY, finished, n_jobs=1)
-    assert (finished / "results.jsonl").read_bytes() == before
-    assert records == study.read(finished)
+    before = results(finished)
+    assert study.run(TINY, finished, n_jobs=1).rows == collected(read_lines(finished)).rows
+    assert results(finished) == before
+    assert not (finished / "results.jsonl").exists()
+
+
+def test_a_run_of_no_seconds_begins_nothing_and_the_next_goes_on(finished, tmp_path, monkeypatch):
+    assert study.run(TINY, tmp_path, n_jobs=1, seconds=0.0).rows == {}
+    monkeypatch.setattr(store, "PART_BYTES", 20_000)
+    study.run(TINY, tmp_path, n_jobs=1)
+    parts = sorted(path.name for path in tmp_path.glob("results*"))
+    assert len(parts) > 2
+    assert parts[:2] == ["results-000.jsonl.gz", "results-001.jsonl.gz"]
+    assert results(tmp_path) == results(finished)
 
 
 SCRIPT = """
@@ -79,13 +80,12 @@ def test_a_killed_run_goes_on_where_it_stopped(finished, tmp_path):
     kept = b"".join(results_file.read_bytes().splitlines(keepends=True)[:2])
     results_file.write_bytes(kept + b'{"key": "fixed/ir')
     study.run(TINY, tmp_path, n_jobs=1)
-    assert results_file.read_bytes().startswith(kept)
     assert results(tmp_path) == results(finished)
     assert study.report(tmp_path).read_bytes() == (finished / "report.md").read_bytes()
 
 
 def test_two_runs_do_not_share_a_folder(finished):
-    with runner._alone(finished), pytest.raises(RuntimeError, match="Another run"):
+    with alone(finished), pytest.raises(RuntimeError, match="Another run"):
         study.run(TINY, finished)
 
 
@@ -107,9 +107,9 @@ def test_another_version_is_refused(finished, tmp_path):
 
 def test_a_missing_data_set_is_named_and_the_others_run(tmp_path, monkeypatch):
     monkeypatch.setenv("OCREP_DATA", str(tmp_path / "nowhere"))
-    protocol = dataclasses.replace(TINY, data_sets=("delta_ailerons", "iris"), reference_draws=1, further_splits=0)
+    protocol = dataclasses.replace(TINY, data_sets=("delta_ailerons", "iris"), reference_draws=1)
     records = study.run(protocol, tmp_path / "out", n_jobs=1)
-    assert {record["data"] for record in records} == {"iris"}
+    assert {case.data for case in records.rows} == {"iris"}
     text = study.report(tmp_path / "out").read_text(encoding="utf-8")
     assert "set OCREP_DATA to a folder" in text
     assert str(tmp_path) not in text
@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_written_is_refused_at_the_start(tmp_path, monke
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(OSError, match="choose another folder"):
         study.run(TINY, tmp_path / "file" / "inside")
-    monkeypatch.setattr(runner.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
+    monkeypatch.setattr(store.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
     with pytest.raises(OSError, match="MB are free"):
         study.run(TINY, tmp_path / "full")
 
@@ -129,74 +129,3 @@ def test_what_is_not_there_is_said(tmp_path):
         study.report(tmp_path)
     with pytest.raises(ValueError, match="Did you mean 'quick'"):
         study.run("quik", tmp_path)
-
-
-@pytest.mark.parametrize("name", ["machine_cpu", "iris"])
-def test_fixed_sizes_equal_separate_fits(name):
-    data, job = load(name), Job(1, 2, name, "fixed")
-    records = run_job(job, data, TINY)
-    X, X_test, y, y_test = split_of(data, 1)
-    kind = PinvRegressor if data.task == "regression" else PinvClassifier
-    for record in records:
-        rule = rules_for(data.task)[record["method"]]
-        model = kind(record["n_hidden"], gamma=rule, random_state=1002).fit(X, y)
-        wrong = model.predict(X_test) - y_test
-        error = np.sqrt(np.mean(wrong**2)) if data.task == "regression" else 100 * np.mean(wrong != 0)
-        assert record["error"] == pytest.approx(error, rel=1e-4)
-        assert record["gamma"] == pytest.approx(model.gamma_, rel=1e-4)
-        assert record["condition"] == pytest.approx(model.regularized_condition_number_, rel=1e-4)
-    assert {record["n_hidden"] for record in records} == {6, 9}
-
-
-@pytest.mark.parametrize("name", ["machine_cpu", "iris"])
-def test_the_path_chooses_by_validation_on_the_folds(name):
-    data = load(name)
-    records = {r["method"]: r for r in run_job(Job(0, 0, name, "path"), data, TINY)}
-    X, _X_test, y, _y_test = split_of(data, 0)
-    kind = PinvRegressor if data.task == "regression" else PinvClassifier
-    fold = FoldPlan().of(X)
-    scale = (X.min(axis=0), X.max(axis=0))
-    for size, cv_error in zip(records["ocrep"]["sizes"], records["ocrep"]["cv_errors"], strict=True):
-        lost = 0.0
-        for v in range(3):
-            rule = rules_for(data.task)["ocrep"]
-            model = kind(size, gamma=rule, input_scaling=scale, random_state=0).fit(X[fold != v], y[fold != v])
-            wrong = model.predict(X[fold == v]) - y[fold == v]
-            lost += np.sum(wrong**2) if data.task == "regression" else np.sum(wrong != 0)
-        assert cv_error == pytest.approx(lost / len(X), rel=1e-6)
-    for record in records.values():
-        best = int(np.argmin(record["cv_errors"]))
-        assert (record["n_hidden"], record["error"]) == (record["sizes"][best], record["test_errors"][best])
-
-
-def test_the_literature_runs_as_published():
-    protocol = dataclasses.replace(TINY, literature=("pruned_elm", "relm"))
-    for name, method, estimator in (
-        ("machine_cpu", "pruned_elm", PrunedELMRegressor),
-        ("iris", "relm", RELMClassifier),
-    ):
-        data = load(name)
-        (record,) = run_job(Job(1, 0, name, "literature"), data, protocol)
-        X, X_test, y, y_test = split_of(data, 1)
-        model = estimator(random_state=1000).fit(X, y)
-        wrong = model.predict(X_test) - y_test
-        error = np.sqrt(np.mean(wrong**2)) if data.task == "regression" else 100 * np.mean(wrong != 0)
-        assert (record["method"], record["n_hidden"]) == (method, model.n_hidden_)
-        assert record["error"] == pytest.approx(error)
-
-
-def test_a_rule_that_does_not_apply_is_recorded_with_its_reason():
-    protocol = dataclasses.replace(TINY, fixed_sizes=(("housing", (400,)),))
-    records = run_job(Job(1, 0, "housing", "fixed"), load("housing"), protocol)
-    refused = {record["method"]: record["reason"] for record in records if record["error"] is None}
-    assert set(refused) == {"kibria", "hoerl_kennard"}
-    assert all("observations" in reason for reason in refused.values())
-
-
-def test_the_curve_and_the_peak_are_there(finished):
-    records = study.read(finished)
-    curves = [r for r in records if r["kind"] == "curve"]
-    assert {r["data"] for r in curves} == {"iris", "machine_cpu"}
-    assert all(r["split"] == 0 and len(r["gammas"]) == len(r["errors"]) == 16 for r in curves)
-    peaks = [r for r in records if r["kind"] == "peak" and r["data"] == "iris"]
-    assert {r["n_hidden"] for r in peaks} >= {105, 210}

@@ -2,6 +2,7 @@
 
 from ocrep.study.page import report
 from ocrep.study.protocol import FULL, PROTOCOLS, QUICK, Protocol
-from ocrep.study.runner import about, read, run
+from ocrep.study.runner import run
+from ocrep.study.store import about
 
-__all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "about", "read", "report", "run"]
+__all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "about", "report", "run"]

@@ -1,44 +1,49 @@
-"""The paper's experiments on one split with one hidden layer: everything from one factor per fold."""
+"""The paper's experiments on one split with one hidden layer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
-from ocrep import literature
-from ocrep.analysis.evaluator import Evaluator
-from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.rules import GRIDS
-from ocrep.study.protocol import ELM_SIZE, PAPER_GRID, PEAK_SHARES, REFERENCE_SPLIT, TEST_SHARE, Protocol, rules_for
+from ocrep.rules import GCV, NotApplicable, OCReP, RidgeFormula, Rule, Unregularized
+from ocrep.study.extras import beyond, literature, peak, stability
+from ocrep.study.networks import Network, Sized
+from ocrep.study.protocol import GCV_METHODS, PAPER_GRID, REFERENCE_SPLIT, SHOWN_RANGE, Protocol
+from ocrep.study.results import Row
 
-Record = dict[str, Any]
-# The part of the grid that the paper's figures 3 and 4 show.
-SHOWN = np.array([gamma for gamma in GRIDS[PAPER_GRID] if 1e-10 <= gamma <= 1e5])
-PATH_METHODS = ("ocrep", "cv", "unregularized", "ocrep_floor", "ocrep_cv")
-PEAK_METHODS = ("ocrep", "ocrep_floor", "ocrep_cv", "unregularized")
-LITERATURE: dict[str, dict[str, Any]] = {
-    "regression": {"trop_elm": literature.TROPELMRegressor, "pruned_elm": literature.PrunedELMRegressor},
-    "classification": {"elm": literature.ELMClassifier, "relm": literature.RELMClassifier},
+GRID = np.array(PAPER_GRID)
+SHOWN = GRID[(SHOWN_RANGE[0] <= GRID) & (SHOWN_RANGE[1] >= GRID)]
+# γ from the spectrum alone, none with a precision floor but `ocrep_floor`, which is not in the paper.
+SPECTRAL: dict[str, Rule] = {
+    "ocrep": OCReP(rank="numerical", floor=0.0),
+    "ocrep_full": OCReP(rank="full", floor=0.0),
+    "ocrep_floor": OCReP(rank="numerical", floor="precision"),
+    "unregularized": Unregularized(),
 }
+FORMULAS: dict[str, Rule] = {name: RidgeFormula(name, ddof=1, floor=0.0) for name in ("kibria", "hoerl_kennard")}
+PATH_METHODS = ("ocrep", "cv", "unregularized")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Job:
     """One unit of work. Its result depends only on these values, so jobs can run in any order and any process."""
 
+    kind: str
+    data: str
     split: int
     draw: int
-    data: str
-    kind: str
+    biases: str = "symmetric"
+    targets: str = "raw"  # of `path` and `chosen`; `fixed` has both
+    part: int = 0  # which of the parts of a path
+    sizes: tuple[tuple[str, int], ...] = ()  # the size of each method, for `chosen`
 
     @property
     def key(self) -> str:
-        """Its name in the file of results."""
-        return f"{self.kind}/{self.data}/{self.split}/{self.draw}"
+        """Its name in the file of results; the sizes follow from other results."""
+        return f"{self.kind}/{self.data}/{self.split}/{self.draw}/{self.biases}/{self.targets}/{self.part}"
 
     @property
     def seed(self) -> int:
@@ -46,113 +51,93 @@ class Job:
         return 1000 * self.split + self.draw
 
 
-def run_job(job: Job, data: Any, protocol: Protocol) -> list[Record]:
-    """Return all records of a job."""
-    where = {"kind": job.kind, "data": job.data, "split": job.split, "draw": job.draw}
-    return [{**where, **record} for record in EXPERIMENTS[job.kind](job, data, protocol)]
+def run_job(job: Job, data: Any, protocol: Protocol) -> list[Row]:
+    """Return all rows of a job."""
+    return list(EXPERIMENTS[job.kind](job, data, protocol))
 
 
-def fixed(job: Job, data: Any, protocol: Protocol) -> Iterator[Record]:
+def fixed(job: Job, data: Any, protocol: Protocol) -> Iterator[Row]:
     """Yield the error of every rule at the paper's fixed sizes, and along its grid at the largest of them."""
-    sizes = list(protocol.sizes_of(job.data))
-    at_elm = [ELM_SIZE] if data.task == "classification" and "elm" in protocol.literature else []
-    network = _network(data, job, max(sizes + at_elm))
+    sizes = protocol.sizes_of(job.data)
+    at_elm = {protocol.elm_size} if data.task == "classification" and "elm" in protocol.literature else set()
+    network = Network.draw(data, job.split, job.seed, max({*sizes, *at_elm}), job.biases)
     for n_hidden in sorted({*sizes, *at_elm}):
-        sized = network.leading(n_hidden)
-        chosen = {}
-        for method, rule in rules_for(data.task).items():
-            outcome = sized.apply(rule)
-            if outcome.gamma is None:
-                yield {"n_hidden": n_hidden, "method": method, "error": None, "reason": outcome.reason}
-                continue
-            chosen[method] = gamma = outcome.gamma
-            condition = float(sized.spectrum.condition(gamma))
-            error = _test_error(sized, gamma)
-            yield {"n_hidden": n_hidden, "method": method, "error": error, "gamma": gamma, "condition": condition}
-        if n_hidden == sizes[-1] and job.split == REFERENCE_SPLIT:
-            marks = {method: chosen[method] for method in ("ocrep", "cv")}
-            errors = _test_errors(sized, SHOWN).tolist()
-            yield {"kind": "curve", "n_hidden": n_hidden, "gammas": SHOWN.tolist(), "errors": errors, "chosen": marks}
+        sized = network.sized(n_hidden)
+        for scale in network.codings:
+            yield from _rules(sized, scale, whole=n_hidden in sizes)
+            if n_hidden == sizes[-1] and job.split == REFERENCE_SPLIT:
+                for gamma, error in zip(SHOWN, sized.test_errors(SHOWN, scale), strict=True):
+                    yield Row(n_hidden, "grid", scale, error=error, gamma=gamma)
 
 
-def path(job: Job, data: Any, protocol: Protocol) -> Iterator[Record]:
-    """Yield test and cross-validation errors at all hidden sizes, and the size that cross-validation chooses."""
-    sizes = protocol.path_sizes(job.data)
-    network = _network(data, job, sizes[-1])
-    errors: dict[str, list[tuple[float, float]]] = {method: [] for method in PATH_METHODS}
-    for n_hidden in sizes:
-        sized = network.leading(n_hidden)
-        for method, (gamma, cv_error) in _path_choices(sized, data.task).items():
-            errors[method].append((cv_error, _test_error(sized, gamma)))
-    for method, along in errors.items():
-        cv_errors, test_errors = map(list, zip(*along, strict=True))
-        best = int(np.argmin(cv_errors))
-        curves = {"sizes": sizes, "cv_errors": cv_errors, "test_errors": test_errors}
-        yield {"method": method, **curves, "n_hidden": sizes[best], "error": test_errors[best]}
+def _rules(sized: Sized, scale: str, *, whole: bool) -> Iterator[Row]:
+    """Every rule on one coding of the targets; without `whole`, those that the table of ELM needs."""
+    spectrum = sized.spectrum_of(scale)
+    gammas: dict[str, float | None] = {method: rule.choose(spectrum).gamma for method, rule in SPECTRAL.items()}
+    if gammas["ocrep_full"] == gammas["ocrep"]:
+        del gammas["ocrep_full"]
+    if whole:
+        gammas["cv"] = float(GRID[sized.cv_errors([GRID] * 3, scale).argmin()])
+        best = GRID[np.argmin(GCV(floor=0.0).criterion(spectrum, spectrum.n * GRID))]
+        gammas |= dict(zip(GCV_METHODS, (spectrum.n * best, best), strict=True))
+    if whole and sized.network.task == "regression":  # these formulas are for one target
+        gammas |= {method: _gamma_or_none(rule, spectrum) for method, rule in FORMULAS.items()}
+    known = {method: gamma for method, gamma in gammas.items() if gamma is not None}
+    errors = dict(zip(known, sized.test_errors(list(known.values()), scale), strict=True))
+    for method, gamma in gammas.items():
+        condition = None if gamma is None else float(spectrum.condition(gamma))
+        yield Row(sized.n_hidden, method, scale, error=errors.get(method), gamma=gamma, condition=condition)
 
 
-def _path_choices(sized: Evaluator, task: str) -> dict[str, tuple[float, float]]:
-    """γ on all training rows and the cross-validation error, for each method of the path.
+def _gamma_or_none(rule: Rule, spectrum: Any) -> float | None:
+    try:
+        return rule.choose(spectrum).gamma
+    except NotApplicable:
+        return None
 
-    Rules that read only a spectrum choose anew on each training part; rules that cross-validate have the error of the
-    γ they choose, as in the paper's joint search.
+
+def path(job: Job, data: Any, protocol: Protocol) -> Iterator[Row]:
+    """Yield test and cross-validation errors at the hidden sizes of one part of the path.
+
+    Rules that read only a spectrum choose γ anew on each training part; cross-validation has the error of the γ it
+    chooses, as in the paper's joint search.
     """
-    rules = rules_for(task)
-    grid = np.array(GRIDS[PAPER_GRID])
-    along = sized.cv_losses(grid)
-    choices = {"cv": (float(grid[along.argmin()]), float(along.min()))}
-    for method in ("ocrep", "unregularized", "ocrep_floor"):
-        choices[method] = (sized.choose(rules[method]).gamma, sized.cv_loss_of(rules[method]))
-    gamma = sized.choose(rules["ocrep_cv"]).gamma
-    choices["ocrep_cv"] = (gamma, float(sized.cv_losses(np.array([gamma]))[0]))
-    return choices
-
-
-def published_methods(job: Job, data: Any, protocol: Protocol) -> Iterator[Record]:
-    """Yield the errors of the literature's methods with their own defaults, where the paper compares with them."""
-    X, X_test, y, y_test = split_of(data, job.split)
-    for method in protocol.literature:
-        if method not in LITERATURE[data.task]:
-            continue
-        model = LITERATURE[data.task][method](random_state=job.seed).fit(X, y)
-        wrong = model.predict(X_test) - y_test
-        error = np.sqrt(np.mean(wrong**2)) if data.task == "regression" else 100.0 * np.mean(wrong != 0)
-        yield {"method": method, "n_hidden": int(model.n_hidden_), "error": float(error)}
-
-
-def peak(job: Job, data: Any, protocol: Protocol) -> Iterator[Record]:
-    """Yield errors at hidden sizes around the number of training rows, which the paper does not cover."""
-    n_rows = len(split_of(data, job.split)[0])
-    sizes = [round(share * n_rows) for share in PEAK_SHARES]
-    network = _network(data, job, sizes[-1])
+    n_parts = protocol.segment_parts if job.data == "segment" else 1
+    sizes = protocol.path_sizes(job.data)[job.part :: n_parts]
+    network = Network.draw(data, job.split, job.seed, sizes[-1], job.biases, (job.targets,))
     for n_hidden in sizes:
-        sized = network.leading(n_hidden)
-        for method in PEAK_METHODS:
-            error = _test_error(sized, sized.choose(rules_for(data.task)[method]).gamma)
-            yield {"n_rows": n_rows, "n_hidden": n_hidden, "method": method, "error": error}
+        sized = network.sized(n_hidden)
+        (scale,) = network.codings
+        along = sized.cv_errors([GRID] * 3, scale)
+        choices = {"cv": (float(GRID[along.argmin()]), float(along.min()))}
+        for method in ("ocrep", "unregularized"):
+            by_fold = [np.array([SPECTRAL[method].choose(fold).gamma]) for fold in sized.fold_spectra]
+            choices[method] = SPECTRAL[method].choose(sized.spectrum).gamma, float(sized.cv_errors(by_fold, scale)[0])
+        errors = sized.test_errors([choices[method][0] for method in PATH_METHODS], scale)
+        for method, error in zip(PATH_METHODS, errors, strict=True):
+            gamma, cv_error = choices[method]
+            yield Row(n_hidden, method, scale, error=error, gamma=gamma, cv_error=cv_error)
 
 
-EXPERIMENTS = {"fixed": fixed, "path": path, "literature": published_methods, "peak": peak}
+def chosen(job: Job, data: Any, protocol: Protocol) -> Iterator[Row]:
+    """Yield the test error of each method at the size that the paths of this split chose for it."""
+    network = Network.draw(data, job.split, job.seed, max(size for _, size in job.sizes), job.biases, (job.targets,))
+    (scale,) = network.codings
+    for method, n_hidden in job.sizes:
+        sized = network.sized(n_hidden)
+        if method == "cv":
+            gamma = float(GRID[sized.cv_errors([GRID] * 3, scale).argmin()])
+        else:
+            gamma = SPECTRAL[method].choose(sized.spectrum).gamma
+        yield Row(n_hidden, method, scale, error=sized.test_errors([gamma], scale)[0], gamma=gamma)
 
 
-def split_of(data: Any, split: int) -> tuple[Any, ...]:
-    """Return X, X_test, y, y_test of one split, 70/30."""
-    return tuple(train_test_split(data.data, data.target, test_size=TEST_SHARE, random_state=split))
-
-
-def _network(data: Any, job: Job, n_hidden: int) -> Evaluator:
-    """The paper's network of the largest size, fitted on one split; smaller sizes are its leading parts."""
-    X, X_test, y, y_test = split_of(data, job.split)
-    kind = PinvRegressor if data.task == "regression" else PinvClassifier
-    plain: dict[str, Any] = {"gamma": "none", "direct_link": False, "fit_intercept": False}
-    model = kind(n_hidden, **plain, store_folds=True, random_state=job.seed)
-    return Evaluator.of(model.fit(X, y), (X, y), test=(X_test, y_test)).in_memory()
-
-
-def _test_errors(sized: Evaluator, gammas: np.ndarray) -> np.ndarray:
-    """RMSE, or percent misclassified, on the test rows."""
-    return sized.test_errors(gammas) * (100.0 if sized.labels else 1.0)
-
-
-def _test_error(sized: Evaluator, gamma: float) -> float:
-    return float(_test_errors(sized, np.array([gamma]))[0])
+EXPERIMENTS: dict[str, Callable[[Job, Any, Protocol], Iterator[Row]]] = {
+    "fixed": fixed,
+    "path": path,
+    "chosen": chosen,
+    "literature": literature,
+    "beyond": beyond,
+    "peak": peak,
+    "stability": stability,
+}

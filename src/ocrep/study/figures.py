@@ -17,8 +17,9 @@ import numpy as np
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, load_matplotlib
-from ocrep.study.experiments import Record
 from ocrep.study.protocol import FULL, REFERENCE_SPLIT, REGRESSION
+
+Record = dict[str, Any]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

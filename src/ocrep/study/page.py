@@ -14,10 +14,12 @@ import numpy as np
 
 from ocrep.study import comparison as compare
 from ocrep.study.comparison import CellResult, ComparisonResult, Results, Summary
+from ocrep.study.decision import decide
 from ocrep.study.figures import draw_figures
-from ocrep.study.protocol import REFERENCE_SPLIT
+from ocrep.study.protocol import REFERENCE_SPLIT, Variant
 from ocrep.study.published import EXPERIMENTS, MISPRINTS, MISPRINTS_IN_TEXT, SIZE_CHOSEN, cells, rivalries
-from ocrep.study.runner import about, read
+from ocrep.study.results import Results as Table
+from ocrep.study.store import about, collected, read_lines
 
 NONE = "–"
 NAMES = {
@@ -43,12 +45,31 @@ FACTOR = 2.0
 def report(folder: str | Path) -> Path:
     """Write report.md and the figures into a folder with results, and return the path of the report."""
     folder = Path(folder)
-    known, records = about(folder), read(folder)
-    figures = draw_figures(records, folder)
+    known, records = about(folder), records_of(collected(read_lines(folder)))
+    figures = draw_figures([], folder)
     text = report_text(records, known["protocol"]["name"], missing=known["missing"], figures=figures)
     path = folder / "report.md"
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
+
+
+def records_of(table: Table) -> list[dict[str, Any]]:
+    """Return the rows of the reproduction as records."""
+    variant, found = decide(table).variant, []
+    for case, rows in table.rows.items():
+        own = variant if case.kind in ("fixed", "path", "chosen") else Variant()
+        if not rows or table.of(case.kind, case.data, own, case.n_hidden, case.method) is not rows:
+            continue
+        if case.method in ("grid", "leave_one_out") or case.kind in ("path", "peak"):
+            continue
+        kind = {"chosen": "path", "beyond": "fixed"}.get(case.kind, case.kind)
+        method = (
+            "gcv" if case.method == variant.gcv else f"other {case.method}" if case.method == "gcv" else case.method
+        )
+        for (split, draw), row in rows:
+            where = {"kind": kind, "data": case.data, "split": split, "draw": draw, "method": method}
+            found.append({**where, **row._asdict(), "method": method, "n_rows": None})
+    return found
 
 
 def report_text(

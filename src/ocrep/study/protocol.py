@@ -1,8 +1,8 @@
-"""The paper's experiments as data: data sets, hidden sizes, rules, and numbers of splits and draws (paper, section 5).
+"""The paper's experiments as data: data sets, hidden sizes, variants, numbers of splits and draws (paper, section 5).
 
-The set-up follows the paper; where the paper is silent, it was found by matching the published condition numbers:
-inputs scaled to [−1, 1] by the training rows, sigmoid units, weights and biases U(−1, 1), no output bias, targets ±1
-one-hot, splits 70/30, three-fold cross-validation on the training part, γ = σ₁σ_p without a precision floor.
+The set-up follows the paper: inputs scaled to [−1, 1] by the training rows, sigmoid units, weights U(−1, 1), no output
+bias, splits 70/30, three-fold cross-validation on the training part over 51 powers of ten, γ = σ₁σ_p without a
+precision floor. Where the paper is silent or can be read in two ways, both are run, as `Variant`s.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ocrep.rules import GCV, KFold, OCReP, OCRePCV, RidgeFormula, Rule, Unregularized
-
+# Results of another revision of the experiments are not mixed with these.
+REVISION = 1
 TEST_SHARE = 0.3
 REFERENCE_SPLIT = 0
-PAPER_GRID = "ocrep_paper"
+N_FOLDS = 3
+PAPER_GRID = tuple(10.0**exponent for exponent in range(-25, 26))
+SHOWN_RANGE = (1e-10, 1e5)  # the part of the grid that the paper's figures show
+PUBLISHED_DRAWS = 50  # the paper's means are over so many draws
 
 REGRESSION = ("abalone", "machine_cpu", "delta_ailerons", "housing")
 CLASSIFICATION = ("iris", "diabetes", "wine", "segment")
@@ -29,26 +32,40 @@ FIXED_SIZES: dict[str, tuple[int, ...]] = {
     "wine": (50, 100),
     "segment": (1000, 1500),
 }
-ELM_SIZE = 1000  # table 9 compares with ELM at its own 1000 units
+ELM_SIZE = 1000  # table 14 compares with ELM at its own 1000 units
 # Hidden sizes relative to the number of training rows; at 1 H turns from tall to wide. Not in the paper.
 PEAK_SHARES = (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
 PEAK_SETS = ("machine_cpu", "housing", "iris", "wine")
+# γ in units of σ₁σ_p for the experiment on stability.
+STABILITY_BETAS = tuple(10.0 ** (k / 2) for k in range(-16, 17))
+
+# What the paper leaves open, and what can be tried.
+BIASES = {"symmetric": (-1.0, 1.0), "unit": (0.0, 1.0)}
+# Of regression only: classes as 0 and 1 add the same number to the outputs of all classes, and so change nothing.
+TARGETS = {"raw": "as they are", "unit": "scaled to [0, 1] by the training rows"}
+GCV_METHODS = {"gcv": "γ = nλ, as the paper defines GCV", "gcv_lambda": "γ = λ, without the factor n"}
 
 
-def rules_for(task: str) -> dict[str, Rule]:
-    """Return the paper's rules for γ, without a precision floor, and our additions `ocrep_floor` and `ocrep_cv`."""
-    scoring: Any = "squared" if task == "regression" else "error"
-    chosen: dict[str, Rule] = {
-        "ocrep": OCReP(floor=0.0),
-        "cv": KFold(grid=PAPER_GRID, scoring=scoring, floor=0.0),
-        "gcv": GCV(floor=0.0),
-        "unregularized": Unregularized(),
-        "ocrep_floor": OCReP(),
-        "ocrep_cv": OCRePCV(),
-    }
-    if task == "regression":  # these formulas are for one target
-        chosen |= {name: RidgeFormula(name, floor=0.0) for name in ("kibria", "hoerl_kennard")}
-    return chosen
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One reading of the paper: the range of the biases, the targets' scale, and how GCV's λ becomes γ."""
+
+    biases: str = "symmetric"
+    targets: str = "raw"
+    gcv: str = "gcv"
+
+    def __str__(self) -> str:
+        low, high = BIASES[self.biases]
+        gcv = GCV_METHODS[self.gcv].partition(",")[0]
+        return f"biases U({low:g}, {high:g}), regression targets {TARGETS[self.targets]}, GCV with {gcv}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many splits besides the reference split, and draws of the hidden layer on each of them."""
+
+    splits: int
+    draws: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +74,38 @@ class Protocol:
 
     name: str
     data_sets: tuple[str, ...] = (*REGRESSION, *CLASSIFICATION)
-    reference_draws: int = 50  # hidden layers drawn on the reference split, as in the paper
-    further_splits: int = 10
-    further_draws: int = 3
+    reference_draws: int = PUBLISHED_DRAWS  # hidden layers drawn on the reference split, as in the paper
+    further: Counts = Counts(100, 3)
+    further_small: Counts = Counts(500, 3)  # Iris, Wine, Machine Cpu, whose splits differ most
+    further_segment: Counts = Counts(30, 1)
     path_draws: int = 10  # draws of the path over hidden sizes on the reference split; one more on each further split
+    path_splits: int = 10
     path_step: int = 1
     path_largest: int = 300
     segment_step: int = 20
     segment_largest: int = 1500
     segment_draws: int = 3
+    segment_parts: int = 15  # jobs for each path of Segment, so that none takes long
+    chosen_draws: int = PUBLISHED_DRAWS  # draws at the size that the paths of a split chose
+    beyond_draws: int = 3
+    beyond_splits: int = 10
+    stability_draws: int = 3
     fixed_sizes: tuple[tuple[str, tuple[int, ...]], ...] = field(default=tuple(FIXED_SIZES.items()), repr=False)
+    elm_size: int = ELM_SIZE
     literature: tuple[str, ...] = ("elm", "relm", "trop_elm", "pruned_elm")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data, which is stored with the results and compared before a run continues."""
-        return asdict(self)
+        return {"revision": REVISION, **asdict(self)}
 
     def sizes_of(self, data: str) -> tuple[int, ...]:
         """Return the fixed hidden sizes of a data set."""
         return dict(self.fixed_sizes)[data]
+
+    def splits_of(self, data: str) -> Counts:
+        """Return how many further splits of a data set are run at fixed sizes."""
+        small = data in ("iris", "wine", "machine_cpu")
+        return self.further_segment if data == "segment" else self.further_small if small else self.further
 
     def path_sizes(self, data: str) -> list[int]:
         """Return the hidden sizes along the path of a data set."""
@@ -89,13 +119,21 @@ QUICK = Protocol(
     "quick",
     data_sets=tuple(name for name in FULL.data_sets if name != "delta_ailerons"),
     reference_draws=5,
-    further_splits=2,
-    further_draws=5,
+    further=Counts(10, 1),
+    further_small=Counts(10, 1),
+    further_segment=Counts(1, 1),
     path_draws=1,
-    path_step=30,
+    path_splits=0,
+    path_step=20,
     segment_step=150,
     segment_largest=600,
     segment_draws=1,
-    fixed_sizes=tuple((name, (600,) if name == "segment" else sizes[-1:]) for name, sizes in FIXED_SIZES.items()),
+    segment_parts=1,
+    chosen_draws=5,
+    beyond_draws=1,
+    beyond_splits=2,
+    stability_draws=1,
+    fixed_sizes=tuple((name, (600,) if name == "segment" else sizes) for name, sizes in FIXED_SIZES.items()),
+    elm_size=400,
 )
 PROTOCOLS = {protocol.name: protocol for protocol in (QUICK, FULL)}
