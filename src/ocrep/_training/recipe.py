@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -39,6 +40,8 @@ class Recipe:
     intercept: bool
     solver: str
     calibrate: str | None
+    forgetting: float
+    """What the weights of earlier rows are multiplied by when more rows come."""
     needs: Needs
     """What must be known of the rows first."""
 
@@ -55,6 +58,7 @@ class Recipe:
         layer: RandomLayer | None = None,
         auto_size: bool = False,
         calibrate: str | None = None,
+        forgetting: float = 1.0,
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rules.resolve(gamma)
@@ -62,6 +66,8 @@ class Recipe:
             pick("solver", solver, dict.fromkeys(SOLVERS))
         if calibrate not in (None, "loo"):
             raise ValueError(f"calibrate={calibrate!r} must be 'loo' or None.")
+        if isinstance(forgetting, bool) or not (isinstance(forgetting, Real) and 0.0 < forgetting <= 1.0):
+            raise ValueError(f"forgetting={forgetting!r} must be a number > 0 and ≤ 1; 1 forgets nothing.")
         if layer is not None:
             check_layer(layer)
             if auto_size:
@@ -74,7 +80,20 @@ class Recipe:
         folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
         grouped = folds is not None and folds.reads_groups
         needs = replace(_needs(estimator, targets, layer), groups=grouped)
-        return cls(estimator, targets, layer, auto_size, gamma, rule, folds, intercept, solver, calibrate, needs)
+        return cls(
+            estimator=estimator,
+            targets=targets,
+            layer=layer,
+            auto_size=auto_size,
+            gamma=gamma,
+            rule=rule,
+            folds=folds,
+            intercept=intercept,
+            solver=solver,
+            calibrate=calibrate,
+            forgetting=float(forgetting),
+            needs=needs,
+        )
 
 
 def _needs(estimator: str, targets: Numbers | Labels, layer: RandomLayer | None) -> Needs:

@@ -85,7 +85,7 @@ def train(recipe: Recipe, rows: Rows) -> Training:
 
 
 def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training:
-    """Learn from rows that come once, in addition to those of an earlier training."""
+    """Learn from rows that come once, in addition to those of an earlier training, which lose some of their weight."""
     check_stream(recipe, first=so_far is None)
     survey = rows.survey(recipe.needs)
     if so_far is None:
@@ -95,6 +95,8 @@ def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training
         learned, factor, folds = so_far.learned, so_far.factor, so_far.folds
         if learned.division is not None:
             learned.division.check_endless(True)
+        if recipe.forgetting < 1.0:
+            factor, folds = factor.reweighted(recipe.forgetting), folds and folds.reweighted(recipe.forgetting)
     blocks = learned.row_blocks(rows)
     if folds is not None:
         folds = folds.absorb(blocks.read(), intercept=recipe.intercept, encode=blocks.encode)

@@ -49,6 +49,11 @@ class ClosedForm(BaseEstimator, ABC):
         right to 10⁻⁶, else by one more pass over the rows, else by Householder reflections, which small data take
         at once. "gram": by HᵀH, or an error. "qr": by reflections, as `partial_fit` always does.
 
+    forgetting : float, default=1.0
+        Each call of `partial_fit` first multiplies the weights of all earlier rows by this number in (0, 1]. The result
+        is that of `fit` with weights `forgetting**age`, where the age of a row is the number of calls since it
+        came. `fit` itself forgets nothing.
+
     Attributes
     ----------
     gamma_ : float
@@ -88,6 +93,7 @@ class ClosedForm(BaseEstimator, ABC):
     fit_intercept: bool
     store_folds: bool | int
     solver: str
+    forgetting: float
     factor_: Factor
     folds_: FoldFactors | None
     spectrum_: Spectrum
@@ -212,6 +218,7 @@ class ClosedForm(BaseEstimator, ABC):
             layer=layer,
             auto_size=auto_size,
             calibrate=getattr(self, "calibrate", None),
+            forgetting=self.forgetting,
         )
 
     def _extend(self, recipe: Recipe, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:

@@ -41,11 +41,13 @@ class TikhonovRegressor(Regression):
         fit_intercept: bool = True,
         store_folds: bool | int = False,
         solver: str = "auto",
+        forgetting: float = 1.0,
     ) -> None:
         self.gamma = gamma
         self.fit_intercept = fit_intercept
         self.store_folds = store_folds
         self.solver = solver
+        self.forgetting = forgetting
 
 
 class TikhonovClassifier(Classification):
@@ -81,6 +83,7 @@ class TikhonovClassifier(Classification):
         fit_intercept: bool = True,
         store_folds: bool | int = False,
         solver: str = "auto",
+        forgetting: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
         calibrate: str | None = None,
     ) -> None:
@@ -88,5 +91,6 @@ class TikhonovClassifier(Classification):
         self.fit_intercept = fit_intercept
         self.store_folds = store_folds
         self.solver = solver
+        self.forgetting = forgetting
         self.class_weight = class_weight
         self.calibrate = calibrate
