@@ -171,10 +171,6 @@ class Counts:
             n_seen=self.n_seen + other.n_seen,
         )
 
-    def reweighted(self, by: float) -> Counts:
-        """The counts of the same rows with all weights multiplied by a number > 0; they are no longer frequencies."""
-        return replace(self, weight_sum=by * self.weight_sum, whole_weights=False)
-
     def without_rows(self) -> Counts:
         """The same columns about the same shift, before any row has been counted."""
         return Counts(self.shift, self.n_targets, self.intercept, shift_known=self.shift_known)

@@ -79,11 +79,6 @@ class Factor:
         parts = [_root_about(factor, counts.shift) for factor in (self, other)]
         return Factor(_checked_triangle(array_namespace(counts.shift).concat(parts)), counts)
 
-    def reweighted(self, by: float) -> Factor:
-        """The factor of the same rows with all weights multiplied by a number > 0, √by·R."""
-        triangular = None if self.triangular is None else by**0.5 * self.triangular
-        return Factor(triangular, self.counts.reweighted(by), self.rows and self.rows.reweighted(by))
-
     @cached_property
     def R(self) -> Array:  # noqa: N802 - the usual symbol
         """Upper trapezoidal, with at most as many rows as rows were seen."""

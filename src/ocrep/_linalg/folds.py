@@ -54,10 +54,6 @@ class FoldFactors:
         factors = tuple(a.merge(b) if a and b else a or b for a, b in zip(self.factors, other.factors, strict=True))
         return FoldFactors(self.plan, factors, self.n_read + other.n_read)
 
-    def reweighted(self, by: float) -> FoldFactors:
-        """The folds of the same rows with all weights multiplied by a number > 0."""
-        return replace(self, factors=tuple(factor and factor.reweighted(by) for factor in self.factors))
-
     def to_arrays(self) -> dict[str, np.ndarray]:
         named = {
             f"fold{v}.{name}": array for v, f in enumerate(self.factors) if f for name, array in f.to_arrays().items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, device_of
 from ocrep._linalg.blocks import row_slices
@@ -50,10 +50,6 @@ class WideRows:
         T, root = xp.concat([self.T, other.T]), xp.concat([self.root_weight, other.root_weight])
         blocks = tuple(H for H in self.blocks + other.blocks if H.shape[0]) or self.blocks
         return WideRows(blocks if len(blocks) <= MOST_BLOCKS else (xp.concat(list(blocks)),), T, root)
-
-    def reweighted(self, by: float) -> WideRows:
-        """The rows with all weights multiplied by a number > 0."""
-        return replace(self, root_weight=by**0.5 * self.root_weight)
 
     def leading(self, n_features: int) -> WideRows:
         """The rows of the first features."""

@@ -62,21 +62,11 @@ class Recipe:
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rules.resolve(gamma)
-        if solver not in SOLVERS:
-            pick("solver", solver, dict.fromkeys(SOLVERS))
-        if calibrate not in (None, "loo"):
-            raise ValueError(f"calibrate={calibrate!r} must be 'loo' or None.")
-        if isinstance(forgetting, bool) or not (isinstance(forgetting, Real) and 0.0 < forgetting <= 1.0):
-            raise ValueError(f"forgetting={forgetting!r} must be a number > 0 and ≤ 1; 1 forgets nothing.")
+        _check_choices(solver, calibrate, forgetting)
         if layer is not None:
             check_layer(layer)
-            if auto_size:
-                check_nested(layer)
-        if auto_size and rule.needs == "rows":
-            raise ValueError(
-                f"n_hidden='auto' chooses the size from factors alone, and gamma={gamma!r} reads rows: "
-                "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
-            )
+        if auto_size:
+            _check_auto_size(layer, gamma, rule)
         folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
         grouped = folds is not None and folds.reads_groups
         needs = replace(_needs(estimator, targets, layer), groups=grouped)
@@ -94,6 +84,25 @@ class Recipe:
             forgetting=float(forgetting),
             needs=needs,
         )
+
+
+def _check_auto_size(layer: RandomLayer | None, gamma: Any, rule: rules.Rule) -> None:
+    assert layer is not None
+    check_nested(layer)
+    if rule.needs == "rows":
+        raise ValueError(
+            f"n_hidden='auto' chooses the size from factors alone, and gamma={gamma!r} reads rows: "
+            "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
+        )
+
+
+def _check_choices(solver: str, calibrate: str | None, forgetting: Any) -> None:
+    if solver not in SOLVERS:
+        pick("solver", solver, dict.fromkeys(SOLVERS))
+    if calibrate not in (None, "loo"):
+        raise ValueError(f"calibrate={calibrate!r} must be 'loo' or None.")
+    if isinstance(forgetting, bool) or not (isinstance(forgetting, Real) and 0.0 < float(forgetting) <= 1.0):
+        raise ValueError(f"forgetting={forgetting!r} must be a number > 0 and ≤ 1; 1 forgets nothing.")
 
 
 def _needs(estimator: str, targets: Numbers | Labels, layer: RandomLayer | None) -> Needs:

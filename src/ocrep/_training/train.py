@@ -10,6 +10,7 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.reweighted import reweighted, reweighted_folds
 from ocrep._linalg.solve import Solved, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.checks import check_counts
@@ -96,7 +97,7 @@ def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training
         if learned.division is not None:
             learned.division.check_endless(True)
         if recipe.forgetting < 1.0:
-            factor, folds = factor.reweighted(recipe.forgetting), folds and folds.reweighted(recipe.forgetting)
+            factor, folds = reweighted(factor, recipe.forgetting), folds and reweighted_folds(folds, recipe.forgetting)
     blocks = learned.row_blocks(rows)
     if folds is not None:
         folds = folds.absorb(blocks.read(), intercept=recipe.intercept, encode=blocks.encode)
