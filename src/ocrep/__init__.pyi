@@ -21,7 +21,9 @@ from ocrep.displays import GammaPathDisplay as GammaPathDisplay
 from ocrep.displays import HiddenSizeDisplay as HiddenSizeDisplay
 from ocrep.displays import SpectrumDisplay as SpectrumDisplay
 from ocrep.estimators import PinvClassifier as PinvClassifier
+from ocrep.estimators import PinvClassifierCV as PinvClassifierCV
 from ocrep.estimators import PinvRegressor as PinvRegressor
+from ocrep.estimators import PinvRegressorCV as PinvRegressorCV
 from ocrep.estimators import TikhonovClassifier as TikhonovClassifier
 from ocrep.estimators import TikhonovRegressor as TikhonovRegressor
 from ocrep.serialization import load_model as load_model

@@ -32,6 +32,7 @@ from ocrep import (
     literature,
 )
 from ocrep._features.activations import ACTIVATIONS
+from ocrep.estimators import NETWORKS
 from ocrep.literature import (
     ELMClassifier,
     ELMRegressor,
@@ -435,7 +436,7 @@ def test_labels_that_no_graph_can_give():
 
 
 def test_every_public_estimator_has_a_converter():
-    public = (PinvRegressor, PinvClassifier, TikhonovRegressor, TikhonovClassifier, RandomLayer)
+    public = (*NETWORKS, TikhonovRegressor, TikhonovClassifier, RandomLayer)
     assert set(ESTIMATORS) == {*public, *(getattr(literature, name) for name in literature.__all__)}
 
 

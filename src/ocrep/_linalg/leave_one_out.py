@@ -26,13 +26,18 @@ def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
 
 
 def left_out_outputs(spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Iterator[tuple[Array, Array, Array | None]]:
-    """The network's output for each row had it been left out of training, with its T and weight, block by block."""
+    """The network's output for each row had it been left out of training, with its T and weight, block by block.
+
+    Whole weights are frequencies: one of the equal rows that a weight stands for is left out.
+    """
     xp = array_namespace(spectrum.sigma)
     one = xp.asarray([gamma], dtype=xp.float64, device=device_of(spectrum.sigma))
     for H, T, weight in rows.blocks():
         block = _Block.of(spectrum, H, T, weight)
         T = _columns(T)
         left = block.leverage_left(one)
+        if weight is not None and spectrum.n == spectrum.weight_sum and bool(xp.all(weight == xp.floor(weight))):
+            left = block.with_twins(left, gamma)
         errors = xp.concat([block.residual(one, q) / left for q in range(T.shape[1])], axis=1)
         # Rows of zero weight take no part in training: their own prediction is the left-out one.
         counts = (block.root_weight > 0.0)[:, None]
@@ -101,6 +106,15 @@ class _Block:
         left = self._with_limit(gamma, self.U * self.U, None, self.outside)
         xp = array_namespace(left)
         return xp.where(left > 0.0, left, xp.ones_like(left))  # a row of zeros inside: its residual is 0 too
+
+    def with_twins(self, left: Array, gamma: float) -> Array:
+        """1 − h_i/w_i of 1 − h_i: what is left if one of w_i equal rows leaves; over γ for the rows inside."""
+        xp = array_namespace(left)
+        weight = xp.where(self.root_weight > 0.0, self.root_weight**2, xp.ones_like(self.root_weight))[:, None]
+        twins = weight - 1.0
+        several = twins > 0.5
+        over_gamma = xp.where(several, twins, xp.ones_like(twins)) * (1.0 / gamma if gamma > 0.0 else xp.inf)
+        return (left + xp.where(self.inside & several, over_gamma, twins)) / weight
 
     def _with_limit(self, gamma: Array, rows: Array, z: Array | None, rest: Array) -> Array:
         """rest + rows·(shrinkage·z), or rows·(shrinkage·z/γ) for the rows inside."""

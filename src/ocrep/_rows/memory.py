@@ -40,11 +40,15 @@ class MemoryRows(LocalRows):
         self._part, self._number, self._first = part, number, first
         self._block: Block | None = None
 
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        """Whether several threads may read the rows: a device does one thing at a time."""
+        return isinstance(self._given[0], np.ndarray) or not on_device(self._given[0])
+
     def check(self, needs: Needs) -> int:
         """Convert and check the rows, once."""
         if self._block is None:
-            on_host = isinstance(self._given[0], np.ndarray) or not on_device(self._given[0])
-            X, y, weight, columns = (_on_host if on_host else _on_device)(*self._given, needs)
+            X, y, weight, columns = (_on_host if self.shared else _on_device)(*self._given, needs)
             block = Block(X, y, weight, self._part, self._number, columns=columns)
             block = replace(block, groups=self._groups, first=self._first)
             # A partition may have no rows, or none that counts.

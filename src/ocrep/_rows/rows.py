@@ -40,6 +40,8 @@ class Rows(ABC):
     """Whether the rows can be read here, and not only by the workers that hold them."""
     n_rows: int | None = None
     """The number of all rows, where it is known before they are accumulated."""
+    shared: bool = False
+    """Whether several threads may read the rows at a time, each all of them."""
     classes_given: bool = False
     """Whether all labels were named together with the rows."""
     checkpoint: tuple[Path, float] | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,12 @@ class Needs:
     """How many rows must be known themselves."""
     estimator: str = "This estimator"
     """The name for sentences."""
+
+
+def needs_of_all(needs: Sequence[Needs]) -> Needs:
+    """What several fits on the same targets must know, all of them together."""
+    ranged, grouped = any(some.range for some in needs), any(some.groups for some in needs)
+    return replace(needs[0], range=ranged, groups=grouped, sample=max(some.sample for some in needs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ocrep._linalg.arrays import array_namespace, device_of
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
+from ocrep._training.held_out import cv_error_of
 from ocrep.rules import NotApplicable, Rule
-from ocrep.rules.base import check_usable
-from ocrep.rules.cross_validation import mean_squared_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +62,3 @@ def search(error: Callable[[int], float], largest: int) -> int:
     steps = 2 * math.ceil(math.log2(largest)) if largest > 1 else 0
     best = math.log2(largest / look(k / 2 for k in range(steps + 1)))
     return look(max(0.0, best + k / 8) for k in range(-3, 4))
-
-
-def cv_error_of(rule: Rule, folds: FoldFactors, gamma: float) -> float:
-    """Exact cross-validation mean squared error of a rule that chose `gamma` on all rows.
-
-    A rule that cross-validates gets the error of the γ it chose, as in the paper's joint search; any other
-    chooses anew on each training part.
-    """
-    check_usable(folds)
-    xp, device = array_namespace(folds.spectra[0].sigma), device_of(folds.spectra[0].sigma)
-    if rule.folds is not None:
-        return float(mean_squared_error(folds, xp.asarray([gamma], dtype=xp.float64, device=device))[0])
-    total = 0.0
-    for held_out, spectrum in folds.held_out():
-        chosen = rule.choose(spectrum).gamma
-        total += float(held_out.squared_error(spectrum.weights(chosen), spectrum.intercept(chosen)))
-    return total / (sum(folds.weight_sums) * folds.n_targets)

@@ -72,17 +72,20 @@ def train(recipe: Recipe, rows: Rows) -> Training:
     survey = rows.survey(recipe.needs)
     learned = Learned.of(recipe, survey, rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
+    factored = factor_rows(recipe, learned, rows, checkpoint)
+    training = decide(factored, recipe.rule, recipe.calibrate, again(factored, rows))
+    if checkpoint is not None:
+        checkpoint.remove()
+    return training
+
+
+def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Factored:
+    """All that is learned from the rows before γ is chosen."""
     solver = "qr" if rows.once else recipe.solver
     plan = recipe.folds if learned.division is None else learned.division.plan
     step = Summarise(learned, recipe.needs, plan, recipe.intercept, solver, rows.local, checkpoint)
     factored = _factored(learned, rows.accumulate(step, Solved.merge))
-    if recipe.auto_size:
-        factored = _cut_to_size(recipe.rule, factored)
-    again = factored.learned.row_blocks(rows) if isinstance(rows, LocalRows) and not rows.once else None
-    training = decide(factored, recipe.rule, recipe.calibrate, again)
-    if checkpoint is not None:
-        checkpoint.remove()
-    return training
+    return _cut_to_size(recipe.rule, factored) if recipe.auto_size else factored
 
 
 def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training:
@@ -109,15 +112,24 @@ def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training
 
 def decide(factored: Factored, rule: Rule, calibrate: str | None, rows: RowBlocks | None = None) -> Training:
     """Choose γ by a rule, from the stored factors; `rows` only if they can be read again."""
-    spectrum = factored.spectrum
-    choice = rule.choose(spectrum, folds=factored.folds, rows=rows)
-    calibrator = None
-    if calibrate is not None:
-        if not isinstance(spectrum.sigma, np.ndarray):
-            raise ValueError("calibrate='loo' works on NumPy arrays only: copy the rows to the host, or set None.")
-        if rows is not None:
-            calibrator = Calibrator.on_left_out_rows(spectrum, rows, choice.gamma)
-    return Training(factored, choice, spectrum.solution(choice.gamma), calibrator)
+    choice = rule.choose(factored.spectrum, folds=factored.folds, rows=rows)
+    training = Training(factored, choice, factored.spectrum.solution(choice.gamma))
+    return training if calibrate is None else calibrated(training, rows)
+
+
+def calibrated(training: Training, rows: RowBlocks | None) -> Training:
+    """The same training with probabilities, from the rows that it was trained on."""
+    spectrum = training.factored.spectrum
+    if not isinstance(spectrum.sigma, np.ndarray):
+        raise ValueError("calibrate='loo' works on NumPy arrays only: copy the rows to the host, or set None.")
+    if rows is None:
+        return training
+    return replace(training, calibrator=Calibrator.on_left_out_rows(spectrum, rows, training.choice.gamma))
+
+
+def again(factored: Factored, rows: Rows) -> RowBlocks | None:
+    """The rows once more, where they can be read again."""
+    return factored.learned.row_blocks(rows) if isinstance(rows, LocalRows) and not rows.once else None
 
 
 def _factored(learned: Learned, solved: Solved) -> Factored:

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from ocrep.analysis.compare import hidden_size_path
 from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma_grid
 from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, VERMILION, Display
+from ocrep.estimators import PinvClassifierCV, PinvRegressorCV
 from ocrep.estimators.base import ClosedForm
 
 if TYPE_CHECKING:
@@ -147,6 +148,8 @@ class HiddenSizeDisplay(Display):
 
         Above 60 units some sizes are drawn, evenly spaced in the logarithm. `line_kwargs` go to matplotlib's `plot`.
         """
+        if isinstance(model, PinvRegressorCV | PinvClassifierCV):
+            model = model.best_estimator_
         options = model.get_params(deep=False)
         if "n_hidden" not in options:
             raise ValueError(f"{type(model).__name__} has no hidden units: use PinvRegressor or PinvClassifier.")

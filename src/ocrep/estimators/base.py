@@ -27,6 +27,7 @@ from ocrep._rows.dask import is_dask
 from ocrep._rows.device import check_same_device, on_device
 from ocrep._rows.inputs import checked_inputs
 from ocrep._rows.memory import MemoryRows
+from ocrep._rows.rows import Rows
 from ocrep._rows.scan.scan import inputs_of
 from ocrep._rows.survey import Needs
 from ocrep._training.learned import Learned
@@ -126,7 +127,7 @@ class ClosedForm(BaseEstimator, ABC):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self._store(train(self._recipe(), open_rows(X, y, sample_weight, groups)))
+            self._store(self._train(open_rows(X, y, sample_weight, groups)))
         return self
 
     def predict_blocks(self, source: Any) -> Iterator[np.ndarray]:
@@ -150,7 +151,8 @@ class ClosedForm(BaseEstimator, ABC):
             )
         names = getattr(self, "feature_names_in_", None)
         blocks = inputs_of(source).inputs(None if names is None else tuple(names))
-        bare = self._without_names()
+        bare = copy(self)  # for arrays whose columns were found by name already
+        bare.__dict__.pop("feature_names_in_", None)
 
         def predictions() -> Iterator[np.ndarray]:
             for block in blocks:
@@ -204,6 +206,9 @@ class ClosedForm(BaseEstimator, ABC):
     def _layer(self) -> tuple[RandomLayer | None, bool]:
         """The hidden layer, not drawn yet, and whether its size is chosen; None for features of the user's own."""
         return None, False
+
+    def _train(self, rows: Rows) -> Training:
+        return train(self._recipe(), rows)
 
     def _recipe(self, targets: Numbers | Labels | None = None) -> Recipe:
         """What the parameters mean."""
@@ -282,12 +287,6 @@ class ClosedForm(BaseEstimator, ABC):
             xp, device = array_namespace(self.coef_), device_of(self.coef_)
             raise ValueError(f"The model was trained on {device} with {xp.__name__}: give X as such an array.")
 
-    def _without_names(self) -> Self:
-        """The same model for arrays whose columns were found by name already."""
-        bare = copy(self)
-        bare.__dict__.pop("feature_names_in_", None)
-        return bare
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -309,3 +308,14 @@ def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_
     rows = MemoryRows(X, y, sample_weight)
     rows.survey(Needs(labels=learned.targets.labels, range=False, estimator=type(model).__name__))
     return learned.row_blocks(rows)
+
+
+def recipe_of(model: ClosedForm) -> Recipe:
+    """What the parameters of a model mean."""
+    return model._recipe()
+
+
+def adopt(model: ClosedForm, other: ClosedForm) -> None:
+    """Give a model the training of another."""
+    solution, calibrator = other.spectrum_.solution(other.gamma_), getattr(other, "calibrator_", None)
+    model._store(Training(other._factored(), other.choice_, solution, calibrator))

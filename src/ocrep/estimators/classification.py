@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep._errors import unchanged_on_error
@@ -17,14 +16,16 @@ from ocrep._rows.survey import distinct
 from ocrep._training.calibration import Calibrator
 from ocrep._training.targets import Labels, check_more_than_one
 from ocrep._training.train import Training
+from ocrep.estimators.available import available_if
 from ocrep.estimators.base import ClosedForm
 from ocrep.estimators.lazy import predict_lazily, score_lazily
 
 
-def _calibrated(estimator: Any) -> bool:
+def _calibrated(estimator: Any) -> None:
     if estimator.calibrate is None:
-        raise AttributeError("Probabilities need calibration: use calibrate='loo'.")
-    return True
+        raise AttributeError(
+            f"{type(estimator).__name__} gives probabilities only if they are calibrated: set calibrate='loo'."
+        )
 
 
 class Classification(ClassifierMixin, ClosedForm):

@@ -19,7 +19,7 @@ from ocrep import literature
 from ocrep._features.activations import ACTIVATIONS
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.random_layer import RandomLayer
-from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
 
 Hidden: TypeAlias = HiddenMap | MixedMap | None  # None if the features are the inputs themselves
@@ -27,7 +27,7 @@ _ON_NETWORK = (literature.ELMClassifier, literature.ELMRegressor, literature.REL
 _WITH_MAP = (RandomLayer, literature.OPELMRegressor, literature.PrunedELMRegressor, literature.TROPELMRegressor)
 _HIDDEN: dict[type, Callable[[Any], Hidden]] = {
     **dict.fromkeys(_WITH_MAP, attrgetter("map_")),
-    **dict.fromkeys((PinvClassifier, PinvRegressor), attrgetter("layer_.map_")),
+    **dict.fromkeys(NETWORKS, attrgetter("layer_.map_")),
     **dict.fromkeys((TikhonovClassifier, TikhonovRegressor), lambda model: None),
 }
 ESTIMATORS: tuple[type, ...] = (*_HIDDEN, *_ON_NETWORK)

@@ -26,14 +26,14 @@ from ocrep._training.calibration import Calibrator
 from ocrep._training.division import Division
 from ocrep._training.learned import Learned
 from ocrep._training.targets import Labels, Numbers
-from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
+from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
 from ocrep.serialization.archive import ModelFileError
 
 Node: TypeAlias = dict[str, Any]
 _RULES = (rules.Rule, rules.Choice, rules.Curve)
 _PUBLIC: dict[str, Iterable[type]] = {
-    "ocrep": (PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, RandomLayer, Factor, Spectrum),
+    "ocrep": (*NETWORKS, TikhonovClassifier, TikhonovRegressor, RandomLayer, Factor, Spectrum),
     "ocrep.rules": [kind for kind in vars(rules).values() if isinstance(kind, type) and issubclass(kind, _RULES)],
     "ocrep.literature": [getattr(literature, name) for name in literature.__all__],
 }

@@ -1,0 +1,227 @@
+"""`PinvRegressorCV` and `PinvClassifierCV`: the hidden layer chosen among candidates by exact cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ocrep._features.random_layer import RandomLayer
+from ocrep._rows.rows import Rows
+from ocrep._training.selection import Candidate, Selection, select
+from ocrep._training.train import Training
+from ocrep.estimators.available import available_if
+from ocrep.estimators.base import ClosedForm, adopt, recipe_of
+from ocrep.estimators.candidates import candidates_of
+from ocrep.estimators.classification import Classification
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
+from ocrep.estimators.progress import Progress
+from ocrep.estimators.regression import Regression
+from ocrep.rules import Rule
+
+# What a candidate may set for itself all the same.
+_EITHER = ("gamma", "random_state")
+
+
+def _never(search: Any) -> None:
+    raise AttributeError(
+        f"{type(search).__name__} chooses its layer from all rows at once: use fit, or best_estimator_.partial_fit."
+    )
+
+
+class _Search(ClosedForm):
+    """The parameters and attributes of a choice among candidates.
+
+    Parameters
+    ----------
+    candidates : {"quick", "default", "thorough"} or list of dict, default="default"
+        The networks to choose among: a named list, or dicts of parameters of the network, such as
+        `{"n_hidden": 300, "activation": "tanh"}`. Parameters that a dict leaves out have their defaults.
+    gamma : str, Rule or float, default="ocrep_cv"
+        The rule that chooses γ for each candidate, unless the candidate has a `gamma` of its own: a rule's name
+        (`ocrep.rules.names()` lists them), a rule object, or a number ≥ 0.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layers. All candidates have the same, so that smaller layers are parts of larger ones.
+    verbose : bool, default=False
+        Whether to print a line for each candidate. On a terminal, a long search shows how far it has come anyway.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The candidate with the least held-out error.
+    best_index_ : int
+        Its place among the candidates.
+    best_score_ : float
+        Its score. As the best of several it is optimistic: keep rows apart to know how good the model is.
+    cv_results_ : dict of arrays
+        As that of `GridSearchCV`, one entry per candidate: `params`, `param_…`, `mean_test_score`,
+        `split0_test_score`, …, `std_test_score`, `rank_test_score`, `mean_fit_time`; and `gamma`, the γ that the rule
+        chose. A score is minus the mean squared error (of the ±1 codes for labels) on rows held out; the mean is over
+        all rows, each held out once. Candidates that failed have NaN.
+    n_hidden_ : int
+        Number of hidden units.
+    layer_ : RandomLayer
+        The fitted hidden layer.
+    """
+
+    candidates: str | Sequence[dict[str, Any]]
+    random_state: Any
+    verbose: bool
+    layer_: RandomLayer
+    _network: ClassVar[type[ClosedForm]]
+
+    @property
+    def best_estimator_(self) -> ClosedForm:
+        """The chosen network as an estimator of its own: `PinvRegressor` or `PinvClassifier`, fitted."""
+        check_is_fitted(self)
+        network = self._network(**{**self._common(), **self.best_params_, "random_state": self.layer_.random_state})
+        adopt(network, self)
+        return network
+
+    @available_if(_never)
+    def partial_fit(self, X: Any, y: Any) -> None:
+        """Not available."""
+
+    def _common(self) -> dict[str, Any]:
+        """The parameters that hold for all candidates."""
+        taken = self._network().get_params(deep=False)
+        return {name: value for name, value in self.get_params(deep=False).items() if name in taken}
+
+    def _train(self, rows: Rows) -> Training:
+        common = self._common()
+        if not isinstance(self.random_state, int):
+            common["random_state"] = int(check_random_state(self.random_state).randint(2**31 - 1))
+        chosen = candidates_of(self.candidates, self._network, [name for name in common if name not in _EITHER])
+        tried = [self._candidate(number, own, common) for number, own in enumerate(chosen)]
+        with Progress(chosen, verbose=self.verbose) as progress:
+            selection = select(tried, rows, progress.report)
+        self.best_index_, self.best_params_ = selection.best, chosen[selection.best]
+        self.cv_results_ = _results(chosen, selection)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][selection.best])
+        return selection.training
+
+    def _candidate(self, number: int, own: dict[str, Any], common: dict[str, Any]) -> Candidate:
+        try:
+            return Candidate(own, recipe_of(self._network(**{**common, **own})))
+        except ValueError as error:
+            raise ValueError(f"candidates[{number}]: {error}") from None
+
+
+def _results(chosen: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
+    """The trials in the form of `GridSearchCV.cv_results_`."""
+    trials = selection.trials
+    scores = np.array([-trial.error for trial in trials])
+    n_folds = max(len(trial.by_fold) for trial in trials)
+    splits = np.full((n_folds, len(trials)), np.nan)
+    for i, trial in enumerate(trials):
+        splits[: len(trial.by_fold), i] = [-error for error in trial.by_fold]
+    results: dict[str, Any] = {"mean_fit_time": np.array([trial.seconds for trial in trials])}
+    for name in dict.fromkeys(name for own in chosen for name in own):
+        values = np.empty(len(chosen), dtype=object)
+        values[:] = [own.get(name) for own in chosen]
+        results[f"param_{name}"] = np.ma.array(values, mask=[name not in own for own in chosen])
+    results["params"] = chosen
+    results.update({f"split{k}_test_score": split for k, split in enumerate(splits)})
+    results["mean_test_score"], results["std_test_score"] = scores, np.std(splits, axis=0)
+    results["rank_test_score"] = rankdata(np.where(np.isnan(scores), np.inf, -scores), method="min").astype(np.int32)
+    results["gamma"] = np.array([trial.gamma for trial in trials])
+    return results
+
+
+class PinvRegressorCV(_Search, Regression):
+    """A network whose random hidden layer is chosen among candidates by exact cross-validation, for regression.
+
+    Every candidate is trained once in closed form. Its held-out error follows from one factor per fold, and equals that
+    of fitting its output weights anew without each fold. The candidate with the least error is the model: it predicts,
+    explains and is saved as a `PinvRegressor` is.
+
+    See Also
+    --------
+    PinvRegressor : One such network.
+    PinvClassifierCV : The same for labels.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressorCV
+    >>> from ocrep.datasets import load
+    >>> X, y = load("housing", return_X_y=True)
+    >>> sizes = [{"n_hidden": 20}, {"n_hidden": 100}]
+    >>> PinvRegressorCV(sizes, random_state=0).fit(X, y).best_params_
+    {'n_hidden': 100}
+    """
+
+    _network = PinvRegressor
+
+    def __init__(
+        self,
+        candidates: str | Sequence[dict[str, Any]] = "default",
+        *,
+        gamma: str | float | Rule = "ocrep_cv",
+        store_folds: bool | int = False,
+        solver: str = "auto",
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.gamma = gamma
+        self.store_folds = store_folds
+        self.solver = solver
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class PinvClassifierCV(_Search, Classification):
+    """A network whose random hidden layer is chosen among candidates by exact cross-validation, for classification.
+
+    Every candidate is trained once in closed form. Its held-out error follows from one factor per fold, and equals that
+    of fitting its output weights anew without each fold. The candidate with the least error is the model: it predicts,
+    explains and is saved as a `PinvClassifier` is.
+
+    Parameters
+    ----------
+    calibrate : "loo" or None, default="loo"
+        "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs of the chosen network, so
+        that no data is held out and no model refitted; `predict_proba` exists then, and `predict` and
+        `decision_function` follow it.
+
+    See Also
+    --------
+    PinvClassifier : One such network.
+    PinvRegressorCV : The same for numbers.
+
+    Examples
+    --------
+    >>> from ocrep import PinvClassifierCV
+    >>> from ocrep.datasets import load
+    >>> X, y = load("wine", return_X_y=True)
+    >>> model = PinvClassifierCV([{"n_hidden": 10}, {"n_hidden": 50}], random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (178, 3)
+    """
+
+    _network = PinvClassifier
+
+    def __init__(
+        self,
+        candidates: str | Sequence[dict[str, Any]] = "default",
+        *,
+        gamma: str | float | Rule = "ocrep_cv",
+        store_folds: bool | int = False,
+        solver: str = "auto",
+        random_state: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
+        calibrate: str | None = "loo",
+        verbose: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.gamma = gamma
+        self.store_folds = store_folds
+        self.solver = solver
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.verbose = verbose

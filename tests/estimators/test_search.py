@@ -1,0 +1,310 @@
+"""The choice among hidden layers: exact, the same as training the winner alone, and useful where a candidate fails."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.problems import augmented_solution, smooth_problem
+
+from ocrep import (
+    HiddenSizeDisplay,
+    PinvClassifier,
+    PinvClassifierCV,
+    PinvRegressor,
+    PinvRegressorCV,
+    RandomLayer,
+    SpectrumDisplay,
+    TikhonovClassifier,
+    TikhonovRegressor,
+    load_model,
+    report,
+    rules,
+    save_model,
+)
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep.onnx import to_onnx
+
+LAYERS = [
+    {"n_hidden": 5, "direct_link": False, "fit_intercept": False},
+    {"n_hidden": 40, "direct_link": True, "fit_intercept": True},
+    {"n_hidden": 150, "activation": "tanh", "weight_scale": 2.0, "direct_link": True, "fit_intercept": True},
+    {"n_hidden": 40, "weight_init": "normal", "direct_link": False, "fit_intercept": True},
+]
+X, Y = smooth_problem(220, 4)
+LABELS = np.digitize(Y, [-0.3, 0.4])
+BOTH = np.column_stack([Y, np.cos(Y)])
+PLAN = FoldPlan()
+WEIGHT = np.random.default_rng(1).uniform(0.2, 2.0, len(Y))
+
+
+def bad(Z):
+    """An activation that says nothing."""
+    return Z * np.nan
+
+
+def codes(labels):
+    """±1 in one column per class, or in one for two classes."""
+    T = np.where(labels[:, None] == np.unique(labels), 1.0, -1.0)
+    return T if T.shape[1] > 2 else T[:, 1:]
+
+
+def refitted_error(model, number, X, T, weight=None, plan=PLAN):
+    """The oracle: fit the output layer of a candidate anew without each fold, and look at the rows left out."""
+    parameters, gamma = dict(model.cv_results_["params"][number]), model.cv_results_["gamma"][number]
+    intercept = parameters.pop("fit_intercept")
+    H = RandomLayer(random_state=model.random_state, **parameters).fit_transform(X)
+    fold, weight = plan.of(X), np.ones(len(X)) if weight is None else weight
+    total = 0.0
+    for v in range(plan.n_folds):
+        train, out = fold != v, fold == v
+        w = weight[train][:, None]
+        mean_H, mean_T = ((w * A[train]).sum(axis=0) / w.sum() * intercept for A in (H, T))
+        W = augmented_solution(np.sqrt(w) * (H[train] - mean_H), np.sqrt(w) * (T[train] - mean_T), gamma)
+        total += (weight[out][:, None] * (T[out] - mean_T - (H[out] - mean_H) @ W) ** 2).sum()
+    return total / (weight.sum() * T.shape[1])
+
+
+@parametrize_with_checks([PinvRegressorCV(LAYERS[:2]), PinvClassifierCV(LAYERS[:2])])
+@pytest.mark.filterwarnings("default")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("gamma", ["ocrep_cv", "kfold", 0.01, rules.KFold(n_folds=5, seed=3), rules.LOO()])
+def test_held_out_errors_are_those_of_refitting_the_output_layer(gamma):
+    model = PinvRegressorCV(LAYERS, gamma=gamma, random_state=0).fit(X, Y)
+    plan = rules.resolve(gamma).folds or FoldPlan()
+    wanted = [refitted_error(model, number, X, Y[:, None], plan=plan) for number in range(len(LAYERS))]
+    np.testing.assert_allclose(-model.cv_results_["mean_test_score"], wanted, rtol=1e-10)
+    assert model.best_index_ == np.argmin(wanted)
+
+
+def test_held_out_errors_of_several_targets_weights_and_labels():
+    models = [
+        (PinvRegressorCV(LAYERS, random_state=0).fit(X, BOTH), BOTH, None),
+        (PinvRegressorCV(LAYERS, random_state=0).fit(X, Y, sample_weight=WEIGHT), Y[:, None], WEIGHT),
+        (PinvClassifierCV(LAYERS, random_state=0).fit(X, LABELS), codes(LABELS), None),
+        (PinvClassifierCV(LAYERS, random_state=0).fit(X, LABELS == 1), codes(LABELS == 1), None),
+    ]
+    for model, T, weight in models:
+        wanted = [refitted_error(model, number, X, T, weight) for number in range(len(LAYERS))]
+        np.testing.assert_allclose(-model.cv_results_["mean_test_score"], wanted, rtol=1e-10)
+
+
+def test_a_rule_that_does_not_hold_rows_out_chooses_anew_on_each_part():
+    model = PinvRegressorCV(LAYERS[1:2], gamma="gcv", random_state=0).fit(X, Y)
+    fold, H = FoldPlan().of(X), RandomLayer(40, direct_link=True, random_state=0).fit_transform(X)
+    parts = [TikhonovRegressor("gcv").fit(H[fold != v], Y[fold != v]) for v in range(3)]
+    total = sum(((Y[fold == v] - part.predict(H[fold == v])) ** 2).sum() for v, part in enumerate(parts))
+    np.testing.assert_allclose(-model.best_score_, total / len(Y), rtol=1e-10)
+
+
+def test_the_winner_is_the_network_trained_alone():
+    model = PinvRegressorCV(LAYERS, random_state=0).fit(X, Y, sample_weight=WEIGHT)
+    alone = PinvRegressor(**model.best_params_, gamma="ocrep_cv", random_state=0).fit(X, Y, sample_weight=WEIGHT)
+    for other in (alone, model.best_estimator_):
+        assert type(other) is PinvRegressor
+        assert np.array_equal(model.predict(X), other.predict(X))
+        assert np.array_equal(model.predict(X, return_std=True), other.predict(X, return_std=True))
+        assert model.gamma_ == other.gamma_ == model.cv_results_["gamma"][model.best_index_]
+    assert model.best_estimator_.get_params() == alone.get_params()
+    assert np.array_equal(model.with_gamma("gcv").predict(X), alone.with_gamma("gcv").predict(X))
+    assert np.array_equal(model.as_float32().predict(X), alone.as_float32().predict(X))
+    assert np.array_equal(np.concatenate(list(model.predict_blocks([X[:100], X[100:]]))), alone.predict(X))
+
+
+def test_the_winning_classifier_is_calibrated_as_if_trained_alone():
+    model = PinvClassifierCV(LAYERS, random_state=0).fit(X, LABELS)
+    options = {**model.best_params_, "gamma": "ocrep_cv", "calibrate": "loo", "random_state": 0}
+    alone = PinvClassifier(**options).fit(X, LABELS)
+    for other in (alone, model.best_estimator_):
+        assert np.array_equal(model.predict_proba(X), other.predict_proba(X))
+        assert np.array_equal(model.decision_function(X), other.decision_function(X))
+    assert not hasattr(PinvClassifierCV(LAYERS, calibrate=None), "predict_proba")
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
+def test_missing_probabilities_name_the_argument(method):
+    for kind in (PinvClassifier, PinvClassifierCV, TikhonovClassifier):
+        with pytest.raises(AttributeError, match=rf"{kind.__name__} .*set calibrate='loo'"):
+            getattr(kind(calibrate=None), method)
+        assert getattr(kind, method).__doc__
+
+
+def test_class_weights_reach_every_candidate():
+    model = PinvClassifierCV(LAYERS[:2], class_weight="balanced", random_state=0).fit(X, LABELS)
+    weight = len(LABELS) / (3 * np.bincount(LABELS)[LABELS])
+    same = PinvClassifierCV(LAYERS[:2], random_state=0).fit(X, LABELS, sample_weight=weight)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"], rtol=1e-10)
+
+
+def test_results_are_those_of_a_grid_search():
+    model = PinvRegressorCV(LAYERS, random_state=0).fit(X, Y)
+    results = model.cv_results_
+    assert results["params"] == LAYERS
+    assert list(results["rank_test_score"]) == list(rankdata(-results["mean_test_score"], method="min"))
+    assert results["rank_test_score"][model.best_index_] == 1
+    assert model.best_score_ == results["mean_test_score"].max()
+    assert model.best_params_ == LAYERS[model.best_index_]
+    splits = np.array([results[f"split{v}_test_score"] for v in range(3)])
+    np.testing.assert_allclose(results["std_test_score"], splits.std(axis=0))
+    share = np.bincount(FoldPlan().of(X)) / len(X)
+    np.testing.assert_allclose(share @ splits, results["mean_test_score"], rtol=1e-12)
+    assert list(results["param_n_hidden"]) == [5, 40, 150, 40]
+    assert list(results["param_activation"].mask) == [True, True, False, True]
+    assert (results["mean_fit_time"] > 0).all()
+    assert len(pd.DataFrame(results)) == 4
+
+
+def test_a_candidate_may_have_a_rule_and_a_seed_of_its_own():
+    candidates = [
+        {"n_hidden": 40, "gamma": "kfold"},
+        {"n_hidden": 40, "gamma": 3.0},
+        {"n_hidden": 40, "random_state": 7},
+    ]
+    model = PinvRegressorCV(candidates, random_state=0).fit(X, Y)
+    for number, own in enumerate(candidates):
+        alone = PinvRegressor(**{"gamma": "ocrep_cv", "random_state": 0, **own}).fit(X, Y)
+        assert model.cv_results_["gamma"][number] == alone.gamma_
+    assert PinvRegressorCV(candidates[2:]).fit(X, Y).best_estimator_.random_state == 7
+
+
+def test_without_a_seed_the_best_estimator_can_be_drawn_again():
+    model = PinvRegressorCV(LAYERS[:2]).fit(X, Y)
+    again = clone(model.best_estimator_).fit(X, Y)
+    assert np.array_equal(again.predict(X), model.predict(X))
+    seeded = [PinvRegressorCV(LAYERS[:2], random_state=np.random.RandomState(5)).fit(X, Y).predict(X) for _ in range(2)]
+    assert np.array_equal(*seeded)
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    from ocrep._linalg import parallel
+
+    found = []
+    for threads in (1, 2, 4):
+        monkeypatch.setattr(parallel, "_blas_threads", lambda threads=threads: threads)
+        found.append(PinvRegressorCV(LAYERS, random_state=0).fit(X, Y))
+    for other in found[1:]:
+        np.testing.assert_allclose(other.cv_results_["mean_test_score"], found[0].cv_results_["mean_test_score"], 1e-12)
+        assert other.best_index_ == found[0].best_index_
+
+
+def test_of_equal_candidates_the_first_wins():
+    model = PinvRegressorCV([LAYERS[1]] * 3, random_state=0).fit(X, Y)
+    assert model.best_index_ == 0
+    assert list(model.cv_results_["rank_test_score"]) == [1, 1, 1]
+
+
+def test_equal_targets_are_no_mistake():
+    model = PinvRegressorCV(LAYERS[1:], random_state=0).fit(X, np.full(len(X), 3.0))
+    np.testing.assert_allclose(model.predict(X), 3.0)
+
+
+def test_one_failing_candidate_is_named_and_the_others_go_on():
+    candidates = [{"n_hidden": 9, "activation": bad}, *LAYERS[:2]]
+    with pytest.warns(UserWarning, match="candidate {'n_hidden': 9, .*left out") as warned:
+        model = PinvRegressorCV(candidates, random_state=0).fit(X, Y)
+    assert len(warned) == 1
+    assert np.isnan(model.cv_results_["mean_test_score"][0])
+    assert list(model.cv_results_["rank_test_score"]) == [3, 2, 1]
+    assert model.best_params_ == LAYERS[1]
+
+
+def test_if_all_fail_the_first_failure_is_told():
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        PinvRegressorCV([{"n_hidden": 9, "activation": bad}]).fit(X, Y)
+    candidates = [{"n_hidden": 9, "activation": bad}, {"n_hidden": 9, "activation": np.sum}]
+    with pytest.raises(ValueError, match=r"All 2 candidates failed, the first, {'n_hidden': 9.*NaN or infinity"):
+        PinvRegressorCV(candidates).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([], r"candidates=\[\] must be 'quick', 'default', 'thorough', or a list of at least one dict"),
+        ({"n_hidden": 3}, "or a list of at least one dict"),
+        (7, "or a list of at least one dict"),
+        ("fast", "Unknown candidates 'fast'"),
+        ("defalt", "Did you mean 'default'?"),
+        ([{"n_hidden": 3}, 4], r"candidates\[1\]=4 must be a dict"),
+        ([{"n_hidden": 3}, {"n_hiden": 3}], r"candidates\[1\] 'n_hiden'. Did you mean 'n_hidden'\?"),
+        ([{"solver": "qr"}], r"candidates\[0\] 'solver'"),
+        ([{"n_hidden": 0}], r"candidates\[0\]: n_hidden=0 must be a whole number ≥ 1"),
+    ],
+)
+def test_what_cannot_be_a_candidate_is_refused(candidates, message):
+    with pytest.raises(ValueError, match=message):
+        PinvRegressorCV(candidates).fit(X, Y)
+
+
+def test_too_few_distinct_rows_are_refused():
+    for estimator, y in ((PinvRegressorCV(LAYERS), np.arange(6.0)), (PinvClassifierCV(LAYERS), np.arange(6) % 2)):
+        with pytest.raises(ValueError, match="too few or too alike"):
+            estimator.fit(np.ones((6, 2)), y)
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was():
+    model = PinvRegressorCV(LAYERS[:2], random_state=0).fit(X, Y)
+    before = copy.copy(model.__dict__)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full_like(X, np.nan), Y)
+    assert model.__dict__ == before
+
+
+def test_rows_that_come_in_parts_are_for_the_best_estimator():
+    model = PinvRegressorCV(LAYERS[:1], random_state=0)
+    with pytest.raises(AttributeError, match=r"best_estimator_\.partial_fit"):
+        _ = model.partial_fit
+    with pytest.raises(NotFittedError):
+        _ = model.best_estimator_
+    first = model.fit(X[:120], Y[:120]).best_estimator_
+    assert first.partial_fit(X[120:], Y[120:]).factor_.counts.n_rows == len(X)
+    assert model.factor_.counts.n_rows == 120
+
+
+def test_verbose_prints_a_line_per_candidate(capsys):
+    PinvRegressorCV(LAYERS[:2], verbose=True, random_state=0).fit(X, Y)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "candidate 2 of 2" in lines[1]
+    assert "held-out error" in lines[1]
+    PinvRegressorCV(LAYERS[:2], random_state=0).fit(X, Y)
+    assert not capsys.readouterr().err
+
+
+def test_a_terminal_sees_how_far_a_long_search_has_come(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("ocrep.estimators.progress._PATIENCE", -1.0)
+    PinvRegressorCV(LAYERS[:2], random_state=0).fit(X, Y)
+    shown = capsys.readouterr().err
+    assert "candidate 2 of 2" in shown
+    assert shown.endswith("\r\x1b[K")
+
+
+def test_files_pickles_and_copies_keep_the_choice(tmp_path):
+    model = PinvClassifierCV(LAYERS[:2], random_state=0).fit(X, LABELS)
+    save_model(model, tmp_path / "m.ocrep")
+    for other in (load_model(tmp_path / "m.ocrep"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert np.array_equal(other.predict_proba(X), model.predict_proba(X))
+        assert other.best_params_ == model.best_params_
+        assert np.array_equal(other.best_estimator_.predict(X), model.predict(X))
+        assert np.array_equal(other.cv_results_["param_n_hidden"], model.cv_results_["param_n_hidden"])
+
+
+def test_graphs_displays_and_reports_take_a_search():
+    import onnxruntime
+
+    model = PinvRegressorCV(LAYERS[:2], random_state=0).fit(X, Y)
+    session = onnxruntime.InferenceSession(to_onnx(model, dtype="float64").SerializeToString())
+    (found,) = session.run(None, {session.get_inputs()[0].name: X})
+    np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=1e-9)
+    assert len(SpectrumDisplay.from_estimator(model).singular_values) == len(model.singular_values_)
+    assert report.diagnose(model, X, Y).n_hidden == model.n_hidden_
+    sizes = HiddenSizeDisplay.from_estimator(model, X, Y, sizes=[5, 40])
+    assert list(sizes.sizes) == [5, 40]
