@@ -468,3 +468,16 @@ def test_options_are_given_by_name_and_numbers_of_any_library():
     assert plan_of(np.int64(4)) == FoldPlan(4)
     assert rules.LOO(grid=iter([2.0, 1.0])).grid == (1.0, 2.0)
     assert rules.LOO(grid=np.array([1.0])) == rules.LOO(grid=1.0)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-6, 0.3])
+@pytest.mark.parametrize("n_features", [4, 40])
+def test_a_whole_weight_leaves_out_one_of_the_rows_it_stands_for(gamma, n_features):
+    H, T = random_problem(20, n_features)
+    weight = np.arange(20) % 4.0
+    repeated = np.repeat(np.arange(20), weight.astype(int))
+    outputs = []
+    for rows, w in ((np.arange(20), weight), (repeated, None)):
+        spectrum, more = evidence(H[rows], T[rows], rules.LOO(), intercept=True, sample_weight=w)
+        outputs.append(np.concatenate([output for output, _, _ in left_out_outputs(spectrum, more["rows"], gamma)]))
+    np.testing.assert_allclose(outputs[0][repeated], outputs[1], rtol=1e-8, atol=1e-8)

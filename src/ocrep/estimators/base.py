@@ -116,7 +116,7 @@ class ClosedForm(BaseEstimator, ABC):
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights ≥ 0; whole weights equal repeated rows, except in leave-one-out, which leaves out rows.
+            Weights ≥ 0; whole weights equal repeated rows, except under the rule "loo", which leaves out rows.
         groups : array-like of shape (n_samples,), default=None
             The group of each row, a number or a text, for rules that divide rows by groups, such as
             `gamma=rules.KFold(split="groups")`.
