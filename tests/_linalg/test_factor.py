@@ -26,9 +26,12 @@ def test_factor_reproduces_the_cross_products(n_rows, n_features, n_targets, int
     H, T = random_problem(n_rows, n_features, n_targets)
     factor = Factor.of(H, T, intercept=intercept)
     rows = np.hstack([np.ones((n_rows, int(intercept))), np.hstack([H, T]) - factor.counts.shift])
-    np.testing.assert_allclose(factor.R.T @ factor.R, rows.T @ rows, atol=1e-12 * n_rows)
-    assert factor.R.shape[0] <= n_rows
-    assert np.array_equal(factor.R, np.triu(factor.R))
+    R, QtT, left = factor.triangle.R, factor.triangle.QtT, factor.triangle.left
+    expected, k = rows.T @ rows, rows.shape[1] - n_targets
+    np.testing.assert_allclose(R.T @ np.hstack([R, QtT]), expected[:k], atol=1e-12 * n_rows)
+    np.testing.assert_allclose((QtT**2).sum(0) + left**2, np.diag(expected)[k:], atol=1e-12 * n_rows)
+    assert R.shape == (min(n_rows, k), k)
+    assert np.array_equal(R, np.triu(R))
     assert (factor.n_features, factor.counts.n_targets, factor.counts.n_rows) == (n_features, n_targets, n_rows)
 
 
@@ -56,7 +59,7 @@ def test_rank_deficient_rows_give_the_minimum_norm_solution():
 
 def test_wide_problems_stay_as_small_as_their_rows():
     factor = Factor.of(np.random.default_rng(0).standard_normal((20, 5000)), np.ones(20))
-    assert factor.R.shape == (20, 5001)
+    assert factor.triangle.R.shape == (20, 5000)
     assert factor.spectrum().Vt.shape == (20, 5000)
 
 
@@ -211,8 +214,8 @@ def test_one_block_of_fractions_makes_all_weights_precisions():
 def test_lists_and_single_precision_are_taken_as_float64():
     H, T = random_problem(10, 3)
     from_lists = Factor.of(H.tolist(), T[:, 0].tolist())
-    np.testing.assert_array_equal(from_lists.R, Factor.of(H, T).R)
-    assert Factor.of(H.astype(np.float32), T).R.dtype == np.float64
+    np.testing.assert_array_equal(from_lists.triangle.R, Factor.of(H, T).triangle.R)
+    assert Factor.of(H.astype(np.float32), T).triangle.R.dtype == np.float64
 
 
 def test_inputs_are_not_changed():

@@ -14,7 +14,7 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.gram import PROVED_CONDITION, RESIDUAL_SHARE, GramSums, shifted_root
 from ocrep._linalg.preconditioned import ALIKE_CONDITION, REFINED_CONDITION, PreconditionedSums, refined
 from ocrep._linalg.solve import solve
-from ocrep._linalg.triangular_root import root
+from ocrep._linalg.triangular_root import Products, root
 
 N, M, BLOCK = 3000, 24, 500
 
@@ -60,7 +60,7 @@ def refined_by_gram(blocks, *, intercept=False):
     gram = GramSums.of(first, intercept=intercept)
     for block in others:
         gram = gram.add(block)
-    R1 = shifted_root(gram.matrix, gram.counts.n_targets)
+    R1 = shifted_root(gram.products)
     if R1 is None:
         return None
     sums = PreconditionedSums.about(R1, gram.counts)
@@ -230,14 +230,13 @@ def test_a_target_that_fits_keeps_its_residual_next_to_one_that_does_not(kappa, 
         assert (difference <= 1e-12 * np.linalg.norm(T, axis=0)).all()
 
 
-def test_the_root_of_targets_takes_the_certain_ones_first_and_leaves_rounding_out():
-    """A target whose rest is ten times its rounding, given first, must not distort the next one."""
+def test_the_root_leaves_of_a_target_what_is_more_than_its_rounding():
     noisy = 2.2e-15
-    G = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + noisy, 1.1 * noisy**0.5], [0.0, 1.1 * noisy**0.5, 1.0]])
-    R = root(G, 2)
-    np.testing.assert_allclose((R[1:, 2] ** 2).sum(), 1.0, rtol=1e-12)
-    assert np.abs(R.T @ R - G).max() <= 3e-15
-    assert not root(np.array([[1.0, 1.0], [1.0, 1.0 + 2.2e-16]]), 1)[1:].any()
+    FT, TT = np.array([[1.0, 0.0, 1.0]]), np.array([1.0 + noisy, 1.0, 1.0 + 2.2e-16])
+    triangle = root(Products(np.array([[1.0]]), FT, TT))
+    np.testing.assert_allclose(triangle.QtT, [[1.0, 0.0, 1.0]])
+    np.testing.assert_allclose(triangle.left, [noisy**0.5, 1.0, 0.0], rtol=0.1)
+    assert triangle.left[2] == 0.0
 
 
 def test_a_single_block_is_factored_by_reflections_at_once():
@@ -245,7 +244,7 @@ def test_a_single_block_is_factored_by_reflections_at_once():
     blocks = Blocks(H, T, size=N)
     factor, _ = solved(blocks)
     assert blocks.n_reads == 1
-    np.testing.assert_array_equal(factor.R, Factor.of(H, T).R)
+    np.testing.assert_array_equal(factor.triangle.R, Factor.of(H, T).triangle.R)
 
 
 @pytest.mark.parametrize("change", [lambda H: H[:, [0, *range(M - 1)]], lambda H: H * (np.arange(M) > 0)])

@@ -11,12 +11,12 @@ import pytest
 from support.device import on_device, to_numpy
 
 from ocrep import Factor, PinvRegressor, TikhonovClassifier, TikhonovRegressor, load_model, save_model
-from ocrep._linalg import factor as factor_module
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.leave_one_out import left_out_outputs, press
 from ocrep._linalg.solve import solve
+from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.uncertainty import variance_factor
 from ocrep._linalg.wide import KERNEL_CONDITION
 
@@ -61,7 +61,7 @@ def weights_of(weighted, n_rows=N):
 
 def tall(factor):
     """The same factor with R alone: the spectrum then comes from the SVD of R."""
-    return Factor(factor.R, factor.counts)
+    return Factor(factor.triangle, factor.counts)
 
 
 def gammas_of(H, intercept):
@@ -195,7 +195,7 @@ def test_a_fit_needs_no_triangle_and_no_dense_svd_of_the_features(rule, monkeypa
         raise AssertionError("A proved wide problem is solved by products and eigenvalues.")
 
     expected = TikhonovRegressor(rule, solver="qr").fit(H, T)
-    monkeypatch.setattr(factor_module, "triangle", forbidden)
+    monkeypatch.setattr(Triangle, "of", forbidden)
     for name in ("svd", "qr"):
         monkeypatch.setattr(np.linalg, name, forbidden)
     model = TikhonovRegressor(rule).fit(H, T)
@@ -250,8 +250,8 @@ def test_float32_rows_count_as_the_float64_numbers_that_they_are(name, intercept
     for a, b in ((kept.factor.spectrum(), converted.factor.spectrum()),):
         np.testing.assert_allclose(a.sigma, b.sigma, rtol=1e-10)
         np.testing.assert_allclose(a.weights(gammas[1]), b.weights(gammas[1]), rtol=1e-9, atol=1e-12)
-    assert kept.factor.R.dtype == np.float64
-    np.testing.assert_allclose(kept.factor.R, converted.factor.R, atol=1e-13)
+    assert kept.factor.triangle.R.dtype == np.float64
+    np.testing.assert_allclose(kept.factor.triangle.R, converted.factor.triangle.R, atol=1e-13)
 
 
 @intercepts
@@ -320,7 +320,7 @@ def test_errors_variances_and_means_equal_those_of_the_tall_formula(name, interc
     W, b = np.random.default_rng(0).standard_normal((3, M, Q)), np.ones((3, Q)) * intercept
     np.testing.assert_allclose(factor.squared_error(W, b), reference.squared_error(W, b), rtol=1e-11)
     np.testing.assert_allclose(factor.means(), reference.means(), atol=1e-14)
-    np.testing.assert_allclose(factor.centred(), reference.centred(), atol=1e-14)
+    np.testing.assert_allclose(factor.centred().R, reference.centred().R, atol=1e-14)
     new = np.random.default_rng(2).standard_normal((5, M))
     ours, expected = (variance_factor(f.spectrum(), new, 1e-3) for f in (factor, reference))
     np.testing.assert_allclose(ours, expected, rtol=1e-9)
@@ -400,7 +400,7 @@ def test_models_of_wide_rows_are_saved_and_loaded(name, tmp_path):
         for copy in (load_model(tmp_path / "model.skops"), pickle.loads(pickle.dumps(model))):
             np.testing.assert_array_equal(copy.predict(H), model.predict(H))
             np.testing.assert_allclose(copy.spectrum_.weights(0.1), model.spectrum_.weights(0.1), rtol=1e-12)
-            np.testing.assert_allclose(copy.factor_.R, model.factor_.R, rtol=1e-12)
+            np.testing.assert_allclose(copy.factor_.triangle.R, model.factor_.triangle.R, rtol=1e-12)
 
 
 @pytest.mark.parametrize("rule", ["ocrep", "gcv", "loo", "kfold", "ocrep_cv"])

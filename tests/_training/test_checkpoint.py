@@ -88,7 +88,8 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(frame, tmp_path, name, sour
     assert resumed.gamma_ == expected.gamma_
     assert not checkpoint.exists()
     if source == "files":
-        assert read[0] > 100  # files that were read already are not read again
+        # Files that were read already are not read again; at 2500 all may have been.
+        assert min(read, default=after) > 100
 
 
 def test_a_single_block_needs_no_second_route(frame, tmp_path):

@@ -287,7 +287,7 @@ def test_the_lasso_on_the_factor_is_the_lasso_on_the_rows():
     H = RandomLayer(10, weight_scale=3.0, random_state=0).fit_transform(X)
     factor = Factor.of(H, y, intercept=True)
     penalties, weights, dof = PATHS["lasso"](factor)
-    rows = factor.centred().shape[0]
+    rows = factor.centred().R.shape[0]
     for i in (10, 40):
         lasso = Lasso(penalties[i] * rows / 90, tol=1e-10, max_iter=100_000).fit(H, y)
         np.testing.assert_allclose(weights[i, :, 0], lasso.coef_, atol=1e-6 * np.abs(lasso.coef_).max())
@@ -302,7 +302,7 @@ def test_the_elastic_net_counts_the_trace_of_its_smoother():
     i = 60
     active = np.flatnonzero(weights[i, :, 0])
     A = (H - H.mean(axis=0))[:, active]
-    gamma = 0.5 * penalties[i] * factor.centred().shape[0]
+    gamma = 0.5 * penalties[i] * factor.centred().R.shape[0]
     expected = np.trace(np.linalg.solve(A.T @ A + gamma * np.eye(len(active)), A.T @ A))
     assert dof[i] == pytest.approx(expected, rel=1e-9)
 
@@ -313,7 +313,7 @@ def test_the_penalties_span_what_the_docstring_says():
     H = RandomLayer(10, random_state=0).fit_transform(X)
     assert len(model.penalties_) == 100
     assert model.penalties_[-1] / model.penalties_[0] == pytest.approx(1e-5)
-    rows = Factor.of(H, y, intercept=True).centred().shape[0]
+    rows = Factor.of(H, y, intercept=True).centred().R.shape[0]
     most = np.abs((H - H.mean(axis=0)).T @ (y - y.mean())).max() / rows
     assert model.penalties_[0] == pytest.approx(most)
     ridge = PrunedELMRegressor(10, penalty="ridge", random_state=0).fit(X, y)

@@ -45,21 +45,6 @@ def take_rows(A: Any, index: Any) -> Any:
     return xp.take(A, xp.asarray(index, device=device_of(A)), axis=0)
 
 
-def triangle(A: Array) -> Array:
-    """R of A = QR: min(A.shape) rows, upper trapezoidal, by Householder reflections.
-
-    The array API only knows `qr` with Q; NumPy and torch can leave Q out, which halves the work.
-    """
-    xp = array_namespace(A)
-    if A.shape[0] == 0:
-        return A
-    if is_numpy_namespace(xp):
-        return np.linalg.qr(A, mode="r")
-    if is_torch_namespace(xp):
-        return xp.linalg.qr(A, mode="r")[1]
-    return xp.linalg.qr(A, mode="reduced")[1]
-
-
 def cholesky(A: Array) -> Array | None:
     """The upper R of A = RᵀR, or None where A is not positive definite to working precision."""
     xp = array_namespace(A)
@@ -151,5 +136,4 @@ __all__ = [
     "times_inverse",
     "to_device_of",
     "to_host",
-    "triangle",
 ]

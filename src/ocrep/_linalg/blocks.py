@@ -42,6 +42,8 @@ class RowBlocks:
     """Whether T codes classes as ±1."""
     n_features: int | None = None
     """Columns of H, if H is on the host and its blocks may be worked on by several workers."""
+    n_targets: int = 1
+    """Columns of T."""
 
     def blocks(self) -> Iterator[Encoded]:
         """All rows as blocks `(H, T, sample_weight)`."""

@@ -86,12 +86,10 @@ class RowBlock:
         root = xp.sqrt(self.weight)[:, None]
         return root * H, root * rest
 
-    def design(self, shift: Array, intercept: bool) -> Array:
-        """√w·[1 | H − s | T − s] in one array."""
-        xp = array_namespace(self.H)
-        first = int(intercept)
+    def design(self, shift: Array, intercept: bool) -> tuple[Array, Array]:
+        """√w·[1 | H − s] and √w·(T − s), copied only if there is an intercept or weights."""
         H, rest = self.parts(shift, intercept)
-        return xp.concat([rest[:, :first], H, rest[:, first:]], axis=1)
+        return (array_namespace(H).concat([rest[:, :1], H], axis=1), rest[:, 1:]) if intercept else (H, rest)
 
     def check_finite(self) -> None:
         xp = array_namespace(self.H)

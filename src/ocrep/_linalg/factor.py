@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, device_of, matmul_each, triangle
+from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
 from ocrep._linalg.counts import Counts, RowBlock, counted
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
+from ocrep._linalg.svd import are_varying, svd_and_rank, without_constants
 from ocrep._linalg.svd import rank_tolerance as rank_tolerance
-from ocrep._linalg.svd import svd_and_rank, without_constants
+from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.wide import WideProblem
 from ocrep._linalg.wide_rows import WideRows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Factor:
-    """The R of √w·[1 | H − s | T − s] = QR, and the counts of the rows.
+    """The R of √w·[1 | H − s] = QR with QᵀT and the length of what is left of each target, and the counts of the rows.
 
     Factors merge: the factor of all rows is the factor of the stacked factors, in any order. The ones
     column is there only with an intercept; the block behind it is then the factor of the centred data.
@@ -28,7 +29,7 @@ class Factor:
     As long as rows are fewer than features, they are kept as they came, and R is computed only if it is asked for.
     """
 
-    triangular: Array | None
+    triangular: Triangle | None
     """R, where it was computed already."""
     counts: Counts
     rows: WideRows | None = None
@@ -76,13 +77,12 @@ class Factor:
             return other
         if self.rows and other.rows and self.rows.n_rows + other.rows.n_rows < counts.n_features:
             return Factor(None, counts, self.rows.merge(other.rows))
-        parts = [_root_about(factor, counts.shift) for factor in (self, other)]
-        return Factor(_checked_triangle(array_namespace(counts.shift).concat(parts)), counts)
+        return Factor(_stacked(counts, self, other), counts)
 
     @cached_property
-    def R(self) -> Array:  # noqa: N802 - the usual symbol
-        """Upper trapezoidal, with at most as many rows as rows were seen."""
-        return self.triangular if self.rows is None else _checked_triangle(_root_about(self, self.counts.shift))
+    def triangle(self) -> Triangle:
+        """The triangle of the rows."""
+        return self.triangular or _stacked(self.counts, self)
 
     @cached_property
     def problem(self) -> WideProblem | None:
@@ -93,19 +93,17 @@ class Factor:
         """The SVD of H (centred with an intercept), from the small R alone, or from rows fewer than features."""
         if self.problem is not None:
             return self.problem.spectrum()
-        M = self.n_features
-        R = self.centred()
-        xp, k = array_namespace(R), min(R.shape[0], M)
-        U, sigma, Vt, p = svd_and_rank(R[:k, :M], M)
-        UtT = xp.matmul(xp.matrix_transpose(U), R[:k, M:])
-        unexplained = xp.concat([UtT[p:, :], R[k:, M:]])
+        centred = self.centred()
+        xp = array_namespace(centred.R)
+        U, sigma, Vt, p = svd_and_rank(centred.R, self.n_features)
+        UtT = xp.matmul(xp.matrix_transpose(U), centred.QtT)
         return spectrum_of(
             self.counts,
             self.means(),
             sigma=sigma[:p],
             right=StoredVectors(Vt[:p, :]),
             UtT=UtT[:p, :],
-            residual=xp.sum(unexplained * unexplained, axis=0),
+            residual=xp.sum(UtT[p:, :] ** 2, axis=0) + centred.left**2,
             discarded=sigma[p:],
         )
 
@@ -118,22 +116,19 @@ class Factor:
         shift = xp.concat([self.counts.shift[:n_features], self.counts.shift[M:]])
         if self.rows and self.rows.n_rows < n_features:
             return Factor(None, self.counts.about(shift), self.rows.leading(n_features))
-        m = first + n_features
-        rows = min(m, self.R.shape[0])
-        top = xp.concat([self.R[:rows, :m], self.R[:rows, first + M :]], axis=1)
-        # Below the block only targets remain; their few columns are triangularized again.
-        rest = triangle(self.R[rows:, first + M :])
-        below = xp.concat([xp.zeros((rest.shape[0], m), dtype=rest.dtype, device=device_of(rest)), rest], axis=1)
-        return Factor(xp.concat([top, below]), self.counts.about(shift))
+        m, whole = first + n_features, self.triangle
+        left = xp.sqrt(whole.left**2 + xp.sum(whole.QtT[m:, :] ** 2, axis=0))
+        return Factor(Triangle(whole.R[:m, :m], whole.QtT[:m, :], left), self.counts.about(shift))
 
     def select(self, features: Sequence[int] | np.ndarray) -> Factor:
         """The factor for some of the features in a new order, triangularized from R alone."""
-        xp, counts = array_namespace(self.R), self.counts
-        first, M = int(counts.intercept), self.n_features
-        columns = np.concatenate([np.asarray(features, dtype=np.intp), np.arange(M, M + counts.n_targets)])
-        index = xp.asarray(np.concatenate([np.arange(first), first + columns]), device=device_of(self.R))
-        shift = xp.take(counts.shift, xp.asarray(columns, device=device_of(self.R)), axis=0)
-        return Factor(triangle(xp.take(self.R, index, axis=1)), counts.about(shift))
+        whole, counts, M = self.triangle, self.counts, self.n_features
+        xp, place = array_namespace(whole.R), device_of(whole.R)
+        chosen = np.asarray(features, dtype=np.intp)
+        behind_ones = np.concatenate([np.arange(int(counts.intercept)), int(counts.intercept) + chosen])
+        shift = xp.concat([xp.take(counts.shift, xp.asarray(chosen, device=place), axis=0), counts.shift[M:]])
+        R = xp.take(whole.R, xp.asarray(behind_ones, device=place), axis=1)
+        return Factor(Triangle.of(R, whole.QtT, whole.left), counts.about(shift))
 
     def squared_error(self, weights: Array, intercept: Array) -> Array:
         """Σ w‖t − hW − b‖² over the rows of this factor, for weights (…, M, Q) and constants (…, Q)."""
@@ -143,6 +138,8 @@ class Factor:
         """The same for each target, (…, Q)."""
         shift, M = self.counts.shift, self.n_features
         xp, total = array_namespace(shift), 0.0 * weights[..., 0, :]
+        if self.rows is None:
+            total = total + self.triangle.left**2
         about_shift = intercept - shift[M:] + xp.matmul(shift[:M], weights)
         for ones, H, T in _pieces(self):
             error = T - matmul_each(H, weights)
@@ -169,24 +166,29 @@ class Factor:
             return counts.shift
         if self.rows:
             return self.rows.averages((self.rows.root_weight**2 / counts.weight_sum)[None, :])[0, :]
-        return counts.shift + self.R[0, 1:] / self.R[0, 0]
+        R, QtT = self.triangle.R, self.triangle.QtT
+        return counts.shift + array_namespace(R).concat([R[0, 1:], QtT[0, :]]) / R[0, 0]
 
-    def centred(self) -> Array:
+    def centred(self) -> Triangle:
         """The block behind the ones column; columns that are constant up to rounding become exactly zero."""
+        whole, mean, M = self.triangle, self.means(), self.n_features
         if not self.counts.intercept:
-            return self.R
-        return without_constants(self.R[1:, 1:], self.means(), self.counts.weight_sum)
+            return whole
+        xp, weight_sum = array_namespace(whole.R), self.counts.weight_sum
+        R, QtT, left = without_constants(whole.R[1:, 1:], mean[:M], weight_sum), whole.QtT[1:, :], whole.left
+        varies = are_varying(xp.sqrt(xp.sum(QtT * QtT, axis=0) + left**2), mean[M:], weight_sum)
+        return Triangle(R, *(xp.where(varies, part, xp.zeros_like(part)) for part in (QtT, left)))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out of pickles and copies what can be computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        return {"R": np.asarray(self.R), **self.counts.to_arrays()}
+        return {**self.triangle.to_arrays(), **self.counts.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Factor:
-        return cls(arrays["R"], Counts.from_arrays(arrays))
+        return cls(Triangle.from_arrays(arrays), Counts.from_arrays(arrays))
 
 
 def _of_few_rows(factor: Factor | None, new: RowBlock, counts: Counts, *, copy: bool) -> Factor | None:
@@ -199,41 +201,43 @@ def _of_few_rows(factor: Factor | None, new: RowBlock, counts: Counts, *, copy: 
 
 def _of_many_rows(factor: Factor | None, new: RowBlock, counts: Counts) -> Factor:
     """The triangle of the rows so far and these."""
-    design = new.design(counts.shift, counts.intercept)
-    if factor is not None:
-        design = array_namespace(design).concat([_root_about(factor, counts.shift), design])
-    return Factor(_checked_triangle(design), counts)
+    before = () if factor is None else (factor,)
+    return Factor(_stacked(counts, *before, rows=new.design(counts.shift, counts.intercept)), counts)
 
 
-def _root_about(factor: Factor, shift: Array) -> Array:
-    """An array with the inner products of √w·[1 | H − s | T − s] about another shift s.
+def _stacked(counts: Counts, *factors: Factor, rows: tuple[Array, Array] | None = None) -> Triangle:
+    """The triangle of the rows of several factors, about the shift of `counts`, and of further rows [F | T]."""
+    parts = [_root_about(factor, counts.shift) for factor in factors] + ([] if rows is None else [rows])
+    lefts = [factor.triangle.left for factor in factors if factor.rows is None]
+    if len(parts) == 1:
+        return Triangle.of(*parts[0], *lefts)
+    xp = array_namespace(counts.shift)
+    return Triangle.of(*(xp.concat(list(columns)) for columns in zip(*parts, strict=True)), *lefts)
+
+
+def _root_about(factor: Factor, shift: Array) -> tuple[Array, Array]:
+    """Rows [F | T] with the inner products of √w·[1 | H − s | T − s] about another shift s.
 
     In a triangle, only the row that belongs to the ones column changes.
     """
+    counts = factor.counts
     if factor.rows:
-        return factor.rows.design(shift, factor.counts.intercept)
-    R, counts = factor.R, factor.counts
+        return factor.rows.design(shift, counts.intercept)
+    R, QtT, M = factor.triangle.R, factor.triangle.QtT, counts.n_features
     if not counts.intercept or R.shape[0] == 0:
-        return R
-    xp = array_namespace(R)
-    top = xp.concat([R[0, :1], R[0, 1:] + R[0, 0] * (counts.shift - shift)])
-    return xp.concat([top[None, :], R[1:, :]])
+        return R, QtT
+    xp, moved = array_namespace(R), R[0, 0] * (counts.shift - shift)
+    top = xp.concat([R[0, :1], R[0, 1:] + moved[:M]])[None, :]
+    return xp.concat([top, R[1:, :]]), xp.concat([(QtT[0, :] + moved[M:])[None, :], QtT[1:, :]])
 
 
 def _pieces(factor: Factor) -> Iterator[tuple[Array, Array, Array]]:
     """√w·1, √w·(H − s) and √w·(T − s), or the triangle in their place."""
-    first, M, rows, shift = int(factor.counts.intercept), factor.n_features, factor.rows, factor.counts.shift
+    M, rows, shift, triangle = factor.n_features, factor.rows, factor.counts.shift, factor.triangular
     if rows is None:
-        yield factor.R[:, :1], factor.R[:, first : first + M], factor.R[:, first + M :]
+        assert triangle is not None
+        yield triangle.R[:, :1], triangle.R[:, int(factor.counts.intercept) :], triangle.QtT
         return
     for part, H in rows.pieces(shift[:M]):
         ones = rows.root_weight[part, None]
         yield ones, H, ones * (rows.T[part, :] - shift[M:])
-
-
-def _checked_triangle(rows: Array) -> Array:
-    R = triangle(rows)
-    # Written so that NaN fails too.
-    if not bool(array_namespace(R).all(array_namespace(R).abs(R) < 1.0 / SMALLEST)):
-        raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
-    return R

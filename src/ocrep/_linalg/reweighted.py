@@ -12,7 +12,7 @@ def reweighted(factor: Factor, by: float) -> Factor:
     """√by·R, or the rows themselves with √by·√w; weights that were frequencies no longer are."""
     root, rows = by**0.5, factor.rows
     return Factor(
-        None if factor.triangular is None else root * factor.triangular,
+        None if factor.triangular is None else factor.triangular.scaled(root),
         replace(factor.counts, weight_sum=by * factor.counts.weight_sum, whole_weights=False),
         None if rows is None else replace(rows, root_weight=root * rows.root_weight),
     )

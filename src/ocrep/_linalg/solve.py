@@ -12,7 +12,6 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from ocrep._linalg.arrays import Array
 from ocrep._linalg.blocks import Encoded, RowBlocks
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
@@ -23,6 +22,7 @@ from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
 from ocrep._linalg.parallel import accumulate, at_once, worker_count
 from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined
 from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.triangle import Triangle
 
 SOLVERS = ("auto", "gram", "qr")
 
@@ -152,7 +152,7 @@ class _Run:
                 if gram.counts.shift_known:
                     break
             self._ahead = None
-        if stage is FoldGrams or (stage is None and (solver == "gram" or is_promising(gram.matrix, gram.counts))):
+        if stage is FoldGrams or (stage is None and (solver == "gram" or is_promising(gram.products, gram.counts))):
             return gram
         return PreconditionedSums.from_first_block(first, intercept=self._intercept)
 
@@ -168,7 +168,7 @@ class _Run:
                 "products HᵀH and HᵀT alone. Use solver='auto', which then reads the rows again."
             )
         total = grams.total()
-        R1 = shifted_root(total.matrix, total.counts.n_targets) if found is None else None
+        R1 = shifted_root(total.products) if found is None else None
         return found if R1 is None else self._preconditioned(R1, total.counts, saved=False)
 
     def by_first_block(self, first: PreconditionedSums) -> Solved | None:
@@ -193,7 +193,9 @@ class _Run:
         folds = self._accumulate(FoldFactors, step)
         return Solved(folds.merged(), folds)
 
-    def _preconditioned(self, R1: Array, counts: Counts, *, alike: bool = False, saved: bool = True) -> Solved | None:
+    def _preconditioned(
+        self, R1: Triangle, counts: Counts, *, alike: bool = False, saved: bool = True
+    ) -> Solved | None:
         sums = self._sums(FoldPreconditioned, PreconditionedSums.about(R1, counts), saved=saved)
         judged = [sums.total(), *(sums.filled() if self._plan else ())]
         if (alike or self._plan) and not all(map(are_alike, judged)):
@@ -266,7 +268,9 @@ class _Run:
         width = self._rows.n_features
         if width is None:
             return None
-        return max(1, CHUNK_ENTRIES // width) if rows_per_column is None else rows_per_column * width
+        # Many targets at a time would need more memory than they save time.
+        widest = max(width, self._rows.n_targets // 8)
+        return max(1, CHUNK_ENTRIES // widest) if rows_per_column is None else rows_per_column * width
 
 
 def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:

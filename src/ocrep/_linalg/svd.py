@@ -49,12 +49,16 @@ def svd(R: Array) -> tuple[Array, Array, Array]:
 
 
 def without_constants(C: Array, mean: Array, weight_sum: float) -> Array:
-    """Centred columns; those that are constant up to rounding become exactly zero.
+    """Centred columns; those that are constant up to rounding become exactly zero."""
+    xp = array_namespace(C)
+    varies = are_varying(xp.sqrt(xp.sum(C * C, axis=0)), mean, weight_sum)
+    return xp.where(varies, C, xp.zeros((), dtype=C.dtype, device=device_of(C)))
+
+
+def are_varying(lengths: Array, mean: Array, weight_sum: float) -> Array:
+    """Which centred columns of these lengths are not constant up to rounding.
 
     Rounding leaves noise of size ε·|mean|·√Σw in them, and the rank tolerance, relative to σ₁, cannot see that
     when all columns are constant.
     """
-    xp = array_namespace(C)
-    noise = 4.0 * EPS * weight_sum**0.5 * xp.abs(mean)
-    varies = xp.sqrt(xp.sum(C * C, axis=0)) > noise
-    return xp.where(varies, C, xp.zeros((), dtype=C.dtype, device=device_of(C)))
+    return lengths > 4.0 * EPS * weight_sum**0.5 * array_namespace(mean).abs(mean)

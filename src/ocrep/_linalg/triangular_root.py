@@ -1,33 +1,79 @@
-"""The triangular root R of a Gram matrix G = RᵀR of features and targets."""
+"""The triangular root of the products of features and targets."""
 
 from __future__ import annotations
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace, cholesky, device_of, times_inverse, triangle
+from dataclasses import dataclass
+
+import numpy as np
+
+from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky, times_inverse
+from ocrep._linalg.triangle import Triangle
 
 
-def root(G: Array, n_targets: int) -> Array | None:
-    """An upper R with RᵀR = G: Cholesky for the features, Cholesky with pivots for the residuals of the targets.
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """FᵀF, FᵀT and the squared length of each target, for features F and targets T; those of parts add up."""
 
-    Targets may depend on each other (class codes sum to a constant), and then their residuals are singular. None where
-    the features are not positive definite to working precision.
+    FF: Array
+    FT: Array
+    TT: Array
+
+    @classmethod
+    def of(cls, F: Array, T: Array) -> Products:
+        xp = array_namespace(F)
+        Ft = xp.matrix_transpose(F)
+        return cls(xp.matmul(Ft, F), xp.matmul(Ft, T), xp.sum(T * T, axis=0))
+
+    def merge(self, other: Products) -> Products:
+        return Products(self.FF + other.FF, self.FT + other.FT, self.TT + other.TT)
+
+    @property
+    def squares(self) -> Array:
+        """The squared length of each feature."""
+        return array_namespace(self.FF).linalg.diagonal(self.FF)
+
+    @property
+    def representable(self) -> bool:
+        """Whether no square over- or underflowed, and no feature is zero."""
+        xp = array_namespace(self.FF)
+        parts = (self.FF, self.FT, self.TT)
+        bounded = all(bool(xp.all(xp.abs(part) < 1.0 / SMALLEST**2)) for part in parts)
+        return bounded and bool(xp.all(self.squares > SMALLEST**2))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"FF": np.asarray(self.FF), "FT": np.asarray(self.FT), "TT": np.asarray(self.TT)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Products:
+        return cls(arrays["FF"], arrays["FT"], arrays["TT"])
+
+
+def root(products: Products) -> Triangle | None:
+    """The triangle with these products, by Cholesky; what is left of a target is zero if it is less than its rounding.
+
+    None where the features are not positive definite to working precision.
     """
-    xp = array_namespace(G)
-    k = G.shape[0] - n_targets
-    R = cholesky(G[:k, :k])
+    xp = array_namespace(products.FF)
+    R = cholesky(products.FF)
     if R is None:
         return None
-    Zt = times_inverse(xp.asarray(G[k:, :k], copy=True), R)
-    rest = G[k:, k:] - xp.matmul(Zt, xp.matrix_transpose(Zt))
-    below = xp.zeros((n_targets, k), dtype=G.dtype, device=device_of(G))
-    left = triangle(_pivoted_root(rest, EPS * rounding_over_eps(G, R, Zt)))
-    return xp.concat([xp.concat([R, xp.matrix_transpose(Zt)], axis=1), xp.concat([below, left], axis=1)])
+    Zt = transposed_root(products.FT, R)
+    rest = products.TT - xp.sum(Zt * Zt, axis=1)
+    certain = rest > EPS * rounding_over_eps(products, R, Zt)
+    left = xp.sqrt(xp.where(certain, rest, xp.zeros_like(rest)))
+    return Triangle(R, xp.matrix_transpose(Zt), left)
 
 
-def rounding_over_eps(G: Array, R: Array, Zt: Array) -> Array:
-    """The rounding error of each target's squared residual, over ε: entries of G are wrong by ε of what was summed."""
-    xp = array_namespace(G)
-    squares, k = xp.linalg.diagonal(G), R.shape[0]
-    return squares[k:] + xp.matmul(least_squares_weights(R, Zt) ** 2, squares[:k])
+def transposed_root(FT: Array, R: Array) -> Array:
+    """Zᵀ of RᵀZ = FᵀT."""
+    xp = array_namespace(R)
+    return times_inverse(xp.asarray(xp.matrix_transpose(FT), copy=True), R)
+
+
+def rounding_over_eps(products: Products, R: Array, Zt: Array) -> Array:
+    """The rounding error of each target's squared residual, over ε: products are wrong by ε of what was summed."""
+    xp = array_namespace(R)
+    return products.TT + xp.matmul(least_squares_weights(R, Zt) ** 2, products.squares)
 
 
 def least_squares_weights(R: Array, Zt: Array) -> Array:
@@ -35,27 +81,6 @@ def least_squares_weights(R: Array, Zt: Array) -> Array:
     xp = array_namespace(R)
     upside_down = 1.0 * xp.flip(Zt, axis=1)
     return xp.flip(times_inverse(upside_down, xp.flip(xp.matrix_transpose(R))), axis=1)
-
-
-def _pivoted_root(S: Array, noise: Array) -> Array:
-    """A square B with BᵀB = S, each diagonal entry right to its own noise.
-
-    The most certain column comes first, so that the rounding of a target that fits never reaches one that does not.
-    Eigenvalues would mix them, whichever way they are scaled.
-    """
-    xp = array_namespace(S)
-    one = xp.ones_like(noise)
-    noise = xp.where(noise > 0.0, noise, one)
-    rows = []
-    for _ in range(S.shape[0]):
-        certainty = xp.linalg.diagonal(S) / noise
-        pivot = int(xp.argmax(certainty))
-        if not float(certainty[pivot]) > 1.0:
-            break
-        row = S[pivot, :] / S[pivot, pivot] ** 0.5
-        rows.append(row)
-        S = S - row * row[:, None]
-    return xp.stack(rows + [0.0 * one] * (S.shape[0] - len(rows)))
 
 
 def diagonal_ratio(R: Array) -> float:

@@ -103,11 +103,11 @@ class WideRows:
             whole[rows, :] = A
         return whole
 
-    def design(self, shift: Array, intercept: bool) -> Array:
-        """√w·[1 | H − s | T − s] in one array."""
+    def design(self, shift: Array, intercept: bool) -> tuple[Array, Array]:
+        """√w·[1 | H − s] and √w·(T − s)."""
         xp, M, root = array_namespace(self.T), self.n_features, self.root_weight[:, None]
         ones = [root] if intercept else []
-        return xp.concat([*ones, self.features(shift[:M]), root * (self.T - shift[M:])], axis=1)
+        return xp.concat([*ones, self.features(shift[:M])], axis=1), root * (self.T - shift[M:])
 
     def transposed_times(self, x: Array, shift: Array | None) -> Array:
         """Aᵀx, M × k."""

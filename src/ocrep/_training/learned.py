@@ -80,12 +80,13 @@ class Learned:
 
     @property
     def height(self) -> int:
-        return block_rows(self.n_features + self.n_outputs, self.n_inputs, on_device=self.on_device)
+        return block_rows(self.n_features, self.n_inputs + self.n_outputs, on_device=self.on_device)
 
     def row_blocks(self, part: Part) -> RowBlocks:
         """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
         read = partial(part.triples, self.code, self.height)
-        return RowBlocks(read, self.encode, self.targets.labels, None if self.on_device else self.n_features)
+        width = None if self.on_device else self.n_features
+        return RowBlocks(read, self.encode, self.targets.labels, width, self.n_outputs)
 
     def unweighted(self) -> Learned:
         """The same maps without the weights of classes, for counting errors."""
@@ -104,10 +105,10 @@ def _n_outputs(targets: Numbers | Labels, survey: Survey) -> int:
     return 1 if len(targets.classes) == 2 else len(targets.classes)
 
 
-def block_rows(n_columns: int, n_inputs: int = 0, *, on_device: bool = False) -> int:
-    """Rows per block for [H | T] of `n_columns`, made from `n_inputs`.
+def block_rows(n_features: int, n_others: int = 0, *, on_device: bool = False) -> int:
+    """Rows per block of H of `n_features`, with `n_others` inputs and targets.
 
-    At least four times the columns, so that re-triangularizing R with each block adds at most a quarter. A device
+    At least four times the features, so that re-triangularizing R with each block adds at most a quarter. A device
     takes 16 times as many: it has the memory, and each block costs it a hundred launches.
     """
-    return max(4 * n_columns, (16 if on_device else 1) * BLOCK_ENTRIES // (n_columns + n_inputs))
+    return max(4 * n_features, (16 if on_device else 1) * BLOCK_ENTRIES // (n_features + n_others))

@@ -119,10 +119,10 @@ def rank_units(factor: Factor) -> np.ndarray:
     It runs on the small triangular factor, which has the same inner products as H and T. Columns are scaled to unit
     length first. Several targets are ranked together by the group lasso (scikit-learn's multi-task lasso).
     """
-    M, R = factor.n_features, factor.centred()
-    lengths = np.linalg.norm(R[:, :M], axis=0)
+    M, centred = factor.n_features, factor.centred()
+    lengths = np.linalg.norm(centred.R, axis=0)
     usable = np.flatnonzero(lengths > 0)
-    A, Z = R[:, usable] / lengths[usable], R[:, M:]
+    A, Z = centred.R[:, usable] / lengths[usable], centred.QtT
     if not usable.size or not Z.any():
         return np.arange(M)
     with warnings.catch_warnings():

@@ -127,8 +127,8 @@ def _sparse_path(factor: Factor, l1_ratio: float) -> Path:
 
     The factor has the same inner products as H and T, so the path is the same; penalties are per row of the factor.
     """
-    M, R = factor.n_features, factor.centred()
-    A, Z = np.asfortranarray(R[:, :M]), R[:, M:]
+    M, centred = factor.n_features, factor.centred()
+    A, Z = np.asfortranarray(centred.R), centred.QtT
     most = np.linalg.norm(A.T @ Z, axis=1).max() / (l1_ratio * len(A)) if len(A) else 0.0  # removes every unit
     if most == 0.0:
         return np.ones(1), np.zeros((1, M, Z.shape[1])), np.zeros(1)

@@ -20,6 +20,7 @@ from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
+from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.wide import RowVectors
 from ocrep._linalg.wide_rows import WideRows
 from ocrep._training.calibration import Calibrator
@@ -54,6 +55,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.Numbers": Numbers,
     "ocrep.RowVectors": RowVectors,
     "ocrep.StoredVectors": StoredVectors,
+    "ocrep.Triangle": Triangle,
     "ocrep.WideRows": WideRows,
     **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},
 }

@@ -1,0 +1,107 @@
+"""`Triangle`: rows [F | T] reduced by reflections to the triangle of F, QᵀT, and a length per target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from array_api_compat import is_torch_namespace
+
+from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
+
+# So many reflections are applied to the targets at a time.
+_PANEL = 128
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triangle:
+    """R of F = QR next to QᵀT, and the length of what remains of each target, ‖t − QQᵀt‖.
+
+    Nothing reads the products of the remainders of two targets, so they are not kept: time and memory are linear in
+    the number of targets.
+    """
+
+    R: Array
+    """Upper trapezoidal, with as many rows as features, or as rows if they are fewer."""
+    QtT: Array
+    """QᵀT, with as many rows as R."""
+    left: Array
+    """A length for each target."""
+
+    @classmethod
+    def of(cls, F: Array, T: Array, *lefts: Array) -> Triangle:
+        """Reduce rows [F | T]; `lefts` are lengths that remained of the same targets elsewhere."""
+        xp = array_namespace(F)
+        with np.errstate(over="ignore", invalid="ignore"):
+            R, QtT, rest = _reduced(F, T)
+            rest = xp.concat([rest, *(left[None, :] for left in lefts)])
+            left = xp.sqrt(xp.sum(rest * rest, axis=0))
+        _check_sizes(QtT, left)
+        return cls(R, QtT, left)
+
+    def times(self, other: Triangle) -> Triangle:
+        """The product of both, each with its lengths on the diagonal behind the features."""
+        matmul = array_namespace(self.R).matmul
+        QtT = matmul(self.R, other.QtT) + self.QtT * other.left
+        return Triangle(matmul(self.R, other.R), QtT, self.left * other.left)
+
+    def scaled(self, by: float) -> Triangle:
+        """The triangle of rows times a number."""
+        return Triangle(by * self.R, by * self.QtT, by * self.left)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"R": np.asarray(self.R), "QtT": np.asarray(self.QtT), "left": np.asarray(self.left)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Triangle:
+        return cls(arrays["R"], arrays["QtT"], arrays["left"])
+
+
+def _check_sizes(*parts: Array) -> None:
+    """Raise if the squares of numbers overflow, or if they are NaN."""
+    for part in parts:
+        xp = array_namespace(part)
+        if not bool(xp.all(xp.abs(part) < 1.0 / SMALLEST)):
+            raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
+
+
+def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
+    """R of F = QR, QᵀT, and rows with the lengths of the columns of T − QQᵀT."""
+    xp, (n, k) = array_namespace(F), F.shape
+    m = min(n, k)
+    if m == 0:
+        return F[:0, :], T[:0, :], T
+    if isinstance(F, np.ndarray):
+        reflectors, tau = np.linalg.qr(F, mode="raw")
+        R = np.tril(reflectors[:, :m]).T
+        _check_sizes(R)
+        Z = _reflected(reflectors, tau, T)
+    elif is_torch_namespace(xp):
+        reflectors, tau = xp.geqrf(F)
+        R = xp.triu(reflectors[:m, :])
+        _check_sizes(R)
+        Z = xp.ormqr(reflectors[:, :m], tau, T, transpose=True)
+    else:
+        Q, R = xp.linalg.qr(F, mode="reduced")
+        _check_sizes(R)
+        explained = xp.matmul(xp.matrix_transpose(Q), T)
+        return R, explained, T - xp.matmul(Q, explained)
+    return R, Z[:m, :], Z[m:, :]
+
+
+def _reflected(reflectors: np.ndarray, tau: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """QᵀT of LAPACK's reflections I − τvvᵀ, whose v are rows here.
+
+    Q = I − VSVᵀ with S⁻¹ = the upper part of VᵀV, 1/τ on its diagonal. SciPy's own function runs on another BLAS than
+    NumPy's, and holds the interpreter, so that workers wait for each other.
+    """
+    T = np.array(T)
+    for start in range(0, len(tau), _PANEL):
+        t = tau[start : start + _PANEL]
+        Vt = np.triu(reflectors[start : start + len(t), start:])
+        Vt[np.arange(len(t)), np.arange(len(t))] = 1.0
+        Vt[t == 0.0] = 0.0  # such a reflection changes nothing
+        S = np.triu(Vt @ Vt.T, 1)
+        S[np.arange(len(t)), np.arange(len(t))] = 1.0 / np.where(t == 0.0, 1.0, t)
+        T[start:] -= Vt.T @ np.linalg.solve(S.T, Vt @ T[start:])
+    return T
