@@ -13,7 +13,7 @@ SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/
 	tests/serialization
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs test test-browser test-lowest test-pythons test-torch test-wheel lint picture bench bench-track clean
+.PHONY: demo docs test test-browser test-lowest test-pythons test-torch test-wheel lint picture bench bench-track carry clean
 
 demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
 	@$(BIN)/python examples/demo.py
@@ -80,6 +80,12 @@ bench-track: $(VENV)/.developed  ## a few timings against those of the last run 
 	$(BIN)/python -m pip install --quiet pytest-benchmark
 	$(BIN)/python -m pytest benchmarks/track.py -p no:cacheprovider --benchmark-autosave --benchmark-compare --benchmark-columns=median,iqr
 
+CARRY_PYTHON ?= 3.12
+carry: $(VENV)/.created  ## what benchmarks/cluster.py needs on a Linux machine without Dask, in .carry (25 MB)
+	rm -rf .carry
+	$(BIN)/python -m pip install --quiet --target .carry --no-compile --only-binary=:all: --python-version $(CARRY_PYTHON) \
+		--platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 distributed array-api-extra joblib threadpoolctl
+
 $(VENV)/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocrep needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
@@ -95,4 +101,4 @@ $(VENV)/.developed: $(VENV)/.installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .carry build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

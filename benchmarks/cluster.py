@@ -1,12 +1,14 @@
-"""One Dask worker against two, and the cost model of docs/scaling.md against both, side by side in one run.
+"""Fits on Dask clusters of one and of many workers, as ratios within one run; each worker is a process of one thread.
 
-Run on a machine that does nothing else:
+    python benchmarks/cluster.py                     # one worker, then as many as there are cores, up to 16
+    python benchmarks/cluster.py --workers 1 2 --rows 200_000 --partitions 16
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/cluster.py
+Rows are made on the workers, so that no disk is measured. The floor is the hidden layer and HᵀH of each partition in
+plain NumPy, spread over the same workers: what the machine itself gives. "Work" is the workers' processor time over
+that of the floor, on which other programs weigh less than on the clock.
 
-With two cores for two workers, anything else that runs shows as a lost speed-up. The comparison with the model counts
-the workers' processor time, on which others weigh much less. Rows are made on the workers, so that no disk is measured;
-fits on one and on two workers alternate. `--quick` leaves out the large points.
+A machine without Dask needs only NumPy, SciPy and scikit-learn of its own: `make carry` collects the rest in `.carry`,
+and `PYTHONPATH=src:.carry python benchmarks/cluster.py` runs there.
 """
 
 import argparse
@@ -15,47 +17,20 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 
 import dask.array as da
 import numpy as np
+from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 import ocrep
 from ocrep import PinvRegressor
-from ocrep._features.hidden_map import ACTIVATIONS
 
-N_INPUTS = 10
-RANGE = (0.0, 1.0)
-# Rows × units; 10 inputs each.
-POINTS = ((100_000, 100), (1_000_000, 100), (4_000_000, 100), (100_000, 400), (1_000_000, 400))
-QUICK = ((100_000, 100), (1_000_000, 100), (100_000, 400))
-PARTITION = 50_000
-BLOCK = 10_000
-
-
-def seconds(call: Callable[[], object], repeats: int = 5) -> float:
-    """Least processor time of a call: what others on the machine do only adds."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def speeds(n_hidden: int) -> dict[str, float]:
-    """Seconds per row of each step, for one core and blocks of this width."""
-    rng = np.random.default_rng(0)
-    X, C = rng.uniform(size=(BLOCK, N_INPUTS)), rng.uniform(size=(N_INPUTS, n_hidden))
-    H = X @ C
-    phi = ACTIVATIONS["sigmoid"].function
-    return {
-        "rows": seconds(lambda: rng.uniform(size=(BLOCK, N_INPUTS))) / BLOCK,
-        "XC": seconds(lambda: X @ C) / BLOCK,
-        "φ": seconds(lambda: phi(H)) / BLOCK,
-        "HᵀH": seconds(lambda: H.T @ H) / BLOCK,
-        "QR": seconds(lambda: np.linalg.qr(H, mode="r"), 3) / BLOCK,
-    }
+N_INPUTS = 20
+CHUNK = 1024
+PLAIN, KFOLD = "ocrep", "kfold"
+ONE_THREAD = {f"{blas}_NUM_THREADS": "1" for blas in ("OPENBLAS", "OMP", "MKL", "BLIS")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,68 +38,95 @@ class Timing:
     wall: float
     work: float
     """Processor seconds of all workers."""
-    condition: float
 
 
-def fit(client: Client, n_rows: int, n_hidden: int, route: str) -> Timing:
-    """Train once on this cluster."""
-    with client.as_current():
-        X = da.random.default_rng(0).uniform(*RANGE, size=(n_rows, N_INPUTS), chunks=(PARTITION, N_INPUTS))
-        y = da.sin(4 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * X[:, 3]
-        # Wide weights keep κ(H) below 5·10⁴, so that the Gram matrix proves itself and each partition is mapped once.
-        model = PinvRegressor(n_hidden, input_scaling=RANGE, weight_scale=4.0, solver=route, random_state=0)
-        worked, start = sum(client.run(time.process_time).values()), time.perf_counter()
-        model.fit(X, y)
-        wall = time.perf_counter() - start
-        return Timing(wall, sum(client.run(time.process_time).values()) - worked, model.condition_number_)
+def rows(n_rows: int, n_partitions: int) -> tuple[da.Array, da.Array]:
+    """Rows that every pass makes anew."""
+    height = n_rows // n_partitions
+    X = da.random.default_rng(0).uniform(-1, 1, size=(n_rows, N_INPUTS), chunks=(height, N_INPUTS))
+    noise = da.random.default_rng(1).standard_normal(n_rows, chunks=height)
+    return X, da.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] ** 2 + 0.1 * noise
 
 
-def measure(one: Client, two: Client, n_rows: int, n_hidden: int, route: str, repeats: int) -> str:
-    """One line of the table."""
-    step = speeds(n_hidden)
-    last = "QR" if route == "qr" else "HᵀH"
-    model = n_rows * sum(step[name] for name in ("rows", "XC", "φ", last))
-    pairs = [[fit(client, n_rows, n_hidden, route) for client in (one, two)] for _ in range(repeats)]
-    single, double = zip(*pairs, strict=True)
-    work = min(timing.work for timing in single)
-    walls = [[timing.wall for timing in timings] for timings in (single, double)]
-    cells = (
-        *(f"{n_rows:,}", n_hidden, route, f"{single[0].condition:.0e}"),
-        *(f"{model:.2f}", f"{work:.2f}", f"{work / model:.2f}"),
-        *(f"{min(walls[0]):.2f}", f"{min(walls[1]):.2f}", f"{min(walls[0]) / min(walls[1]):.2f}"),
-        f"{max(max(wall) / min(wall) for wall in walls):.2f}",
-    )
-    return "| " + " | ".join(map(str, cells)) + " |"
+def gram(X: np.ndarray, y: np.ndarray, n_hidden: int) -> np.ndarray:
+    """The hidden layer and HᵀH of one partition."""
+    C = 0.5 * np.random.default_rng(0).uniform(-1, 1, size=(N_INPUTS + 1, n_hidden))
+    G = np.zeros((n_hidden + 1, n_hidden + 1))
+    for start in range(0, len(X), CHUNK):
+        x = X[start : start + CHUNK]
+        A = np.empty((len(x), n_hidden + 1))
+        Z = A[:, :n_hidden]
+        np.matmul(np.hstack([x, np.ones((len(x), 1))]), C, out=Z)
+        np.tanh(Z, out=Z)
+        Z *= 0.5
+        Z += 0.5
+        A[:, n_hidden] = y[start : start + CHUNK]
+        G += A.T @ A
+    return G
+
+
+def floor(X: da.Array, y: da.Array, n_hidden: int) -> None:
+    parts = zip(X.to_delayed()[:, 0], y.to_delayed(), strict=True)
+    delayed(sum)([delayed(gram)(x, t, n_hidden) for x, t in parts]).compute()
+
+
+def timed(client: Client, call: Callable[[], object]) -> Timing:
+    worked, start = sum(client.run(time.process_time).values()), time.perf_counter()
+    call()
+    wall = time.perf_counter() - start
+    return Timing(wall, sum(client.run(time.process_time).values()) - worked)
+
+
+def on_workers(n_workers: int, options: argparse.Namespace) -> dict[str, Timing]:
+    """Median times of each fit on so many workers."""
+    quiet = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    common = {"threads_per_worker": 1, "processes": True, "host": "127.0.0.1", "scheduler_kwargs": quiet}
+    repeats = options.repeats if n_workers > 1 else 1
+    with LocalCluster(n_workers=n_workers, env=ONE_THREAD, **common) as cluster, Client(cluster) as client:
+
+        def fit(gamma: str, X: da.Array, y: da.Array) -> None:
+            PinvRegressor(options.units, gamma=gamma, random_state=0).fit(X, y)
+
+        few = rows(20_000 * n_workers, 2 * n_workers)
+        for warm_up in (lambda: fit(PLAIN, *few), lambda: floor(*few, options.units)):  # imports on the workers
+            warm_up()
+        many = rows(options.rows, options.partitions)
+        calls = {"floor": lambda: floor(*many, options.units)}
+        calls |= {gamma: lambda gamma=gamma: fit(gamma, *many) for gamma in (PLAIN, KFOLD)}
+        found: dict[str, list[Timing]] = {name: [] for name in calls}
+        for _ in range(repeats):
+            for name, call in calls.items():
+                found[name].append(timed(client, call))
+    return {
+        name: Timing(median(t.wall for t in timings), median(t.work for t in timings))
+        for name, timings in found.items()
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, min(16, os.cpu_count() or 1)])
+    parser.add_argument("--rows", type=int, default=3_200_000)
+    parser.add_argument("--units", type=int, default=500)
+    parser.add_argument("--partitions", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-        parser.error("set OPENBLAS_NUM_THREADS=1 and OMP_NUM_THREADS=1: two workers must not share four threads")
-    quiet = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-    common = {"threads_per_worker": 1, "processes": True, "host": "127.0.0.1", "scheduler_kwargs": quiet}
     print(f"ocrep {ocrep.__version__}, numpy {np.__version__}, {platform.machine()}, {os.cpu_count()} cores")
-    print(f"load of the machine before: {os.getloadavg()[0]:.1f} (0 is quiet)\n")
-    columns = ("rows", "units", "route", "κ(H)", "model, s", "work, s", "work over model")
-    columns += ("one worker, s", "two workers, s", "speed-up", "spread")
-    print("| " + " | ".join(columns) + " |")
-    print("|" + "---|" * len(columns))
-    with (
-        LocalCluster(n_workers=1, **common) as single,
-        LocalCluster(n_workers=2, **common) as double,
-        Client(single) as one,
-        Client(double) as two,
-    ):
-        for client in (one, two):  # imports on the workers
-            fit(client, 4 * PARTITION, 50, "auto")
-        for n_rows, n_hidden in QUICK if options.quick else POINTS:
-            for route in ("auto", "qr"):
-                print(measure(one, two, n_rows, n_hidden, route, options.repeats), flush=True)
-    print(f"\nspread: slowest over fastest of {options.repeats} repeats; above 1.2 the speed-up says little")
-    print(f"load of the machine after: {os.getloadavg()[0]:.1f} (two, if nothing else ran)")
+    print(f"{options.rows:,} rows, {options.units} units, {options.partitions} partitions; ", end="")
+    print(f"load of the machine before: {os.getloadavg()[0]:.1f} (0 is quiet)", flush=True)
+    one: dict[str, Timing] = {}
+    for n_workers in options.workers:
+        found = on_workers(n_workers, options)
+        one = one or found
+        plain, kfold, least = (found[name] for name in (PLAIN, KFOLD, "floor"))
+        print(
+            f"{n_workers:2d} workers, speed-up over {options.workers[0]}: plain {one[PLAIN].wall / plain.wall:.2f}, "
+            f"kfold {one[KFOLD].wall / kfold.wall:.2f}, floor {one['floor'].wall / least.wall:.2f}; "
+            f"kfold over plain {kfold.wall / plain.wall:.2f} (work {kfold.work / plain.work:.2f}); "
+            f"plain over the floor {plain.wall / least.wall:.2f} (work {plain.work / least.work:.2f}); "
+            f"plain fit {plain.wall:.2f} s",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.gram import PROVED_CONDITION
+from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.preconditioned import REFINED_CONDITION
 from ocrep._linalg.solve import solve
 
@@ -67,7 +68,7 @@ def test_held_out_errors_equal_refitting_on_every_route(route, intercept, weight
     H, T = problem(kappa)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, N) if weighted else None
     blocks = Blocks(H, T, weight)
-    solved = solve(RowBlocks(blocks), intercept=intercept, folds=PLAN)
+    solved = solve(LocalPasses(RowBlocks(blocks)), intercept=intercept, folds=PLAN)
     assert n_reads in (None, blocks.n_reads)
     size = np.array([np.sum(T[PLAN.of(H) == v] ** 2) for v in range(3)])
     for gamma in (1e-6, 1e-3, 1.0):
@@ -80,8 +81,10 @@ def test_held_out_errors_equal_refitting_on_every_route(route, intercept, weight
 
 def test_routes_agree_with_reflections_and_their_total_with_a_plain_fit():
     H, T = problem(3e3)
-    fast, slow = (solve(RowBlocks(Blocks(H, T)), intercept=True, folds=PLAN, solver=s) for s in ("auto", "qr"))
-    plain = solve(RowBlocks(Blocks(H, T)), intercept=True)
+    fast, slow = (
+        solve(LocalPasses(RowBlocks(Blocks(H, T))), intercept=True, folds=PLAN, solver=s) for s in ("auto", "qr")
+    )
+    plain = solve(LocalPasses(RowBlocks(Blocks(H, T))), intercept=True)
     gammas = np.logspace(-6, 1, 8)
     np.testing.assert_allclose(fast.folds.squared_errors(gammas), slow.folds.squared_errors(gammas), rtol=1e-7)
     np.testing.assert_allclose(fast.spectrum.sigma, plain.spectrum.sigma, rtol=1e-8)
@@ -106,7 +109,7 @@ def test_hostile_folds_are_as_exact_as_by_reflections(hostile):
             direction = H[:, 0]
     else:
         T = H @ np.ones((M, 2))
-    solved = solve(RowBlocks(Blocks(H, T)), intercept=False, folds=PLAN)
+    solved = solve(LocalPasses(RowBlocks(Blocks(H, T))), intercept=False, folds=PLAN)
     reference = FoldFactors.empty(PLAN).absorb([(H, T, None)], intercept=False)
     gammas = np.logspace(-8, 2, 6)
     ours, exact = solved.folds.squared_errors(gammas), reference.squared_errors(gammas)
@@ -117,7 +120,7 @@ def test_hostile_folds_are_as_exact_as_by_reflections(hostile):
 def test_few_rows_and_many_folds_take_reflections():
     H, T = problem(1e2)
     for rows, plan in ((H[:700], PLAN), (H, FoldPlan(40))):
-        solved = solve(RowBlocks(Blocks(rows, T[: len(rows)])), intercept=False, folds=plan)
+        solved = solve(LocalPasses(RowBlocks(Blocks(rows, T[: len(rows)]))), intercept=False, folds=plan)
         reference = FoldFactors.empty(plan).absorb([(rows, T[: len(rows)], None)], intercept=False)
         gammas = np.array([1e-3])
         np.testing.assert_allclose(solved.folds.squared_errors(gammas), reference.squared_errors(gammas), rtol=1e-9)
@@ -125,5 +128,5 @@ def test_few_rows_and_many_folds_take_reflections():
 
 def test_beyond_refinement_only_reflections_remain():
     H, T = problem(10 * REFINED_CONDITION)
-    solved = solve(RowBlocks(Blocks(H, T)), intercept=False, folds=PLAN)
+    solved = solve(LocalPasses(RowBlocks(Blocks(H, T))), intercept=False, folds=PLAN)
     assert solved.spectrum is None

@@ -12,6 +12,7 @@ from support.problems import smooth_problem
 from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.gram import PROVED_CONDITION, RESIDUAL_SHARE, GramSums, shifted_root
+from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.preconditioned import ALIKE_CONDITION, REFINED_CONDITION, PreconditionedSums, refined
 from ocrep._linalg.solve import solve
 from ocrep._linalg.triangular_root import Products, root
@@ -49,7 +50,7 @@ def harmless_signal():
 
 def solved(blocks, *, intercept=False, solver="auto"):
     """The factor and the spectrum, which a route by reflections leaves to whoever needs it."""
-    solved = solve(RowBlocks(blocks), intercept=intercept, solver=solver)
+    solved = solve(LocalPasses(RowBlocks(blocks)), intercept=intercept, solver=solver)
     factor, spectrum = solved.factor, solved.spectrum
     return factor, spectrum or factor.spectrum()
 

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer
 from ocrep._linalg import parallel
 from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, worker_count
-from ocrep._linalg.solve import CHUNK_ENTRIES as CHUNK
-from ocrep._linalg.solve import WIDEST_SHARED, WORKER_ENTRIES, workers_for
+from ocrep._linalg.passes import CHUNK_ENTRIES as CHUNK
+from ocrep._linalg.passes import WIDEST_SHARED, WORKER_ENTRIES, workers_for
 
 
 @pytest.fixture

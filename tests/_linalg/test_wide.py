@@ -15,6 +15,7 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.leave_one_out import left_out_outputs, press
+from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
 from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.uncertainty import variance_factor
@@ -133,7 +134,7 @@ def test_spectrum_and_weights_equal_those_of_the_tall_formula(name, intercept, w
 def test_held_out_errors_equal_refitting_without_each_fold_in_fifty_digits(name, intercept, weighted):
     H, T = problem(name)
     w = weights_of(weighted)
-    solved = solve(RowBlocks(lambda: iter([(H, T, w)])), intercept=intercept, folds=PLAN)
+    solved = solve(LocalPasses(RowBlocks(lambda: iter([(H, T, w)]))), intercept=intercept, folds=PLAN)
     w, fold = np.ones(N) if w is None else w, PLAN.of(H)
     for gamma in gammas_of(H, intercept):
         ours = solved.folds.squared_errors(np.array([gamma]))[:, 0]
@@ -242,7 +243,7 @@ def test_float32_rows_count_as_the_float64_numbers_that_they_are(name, intercept
     single = H.astype(np.float32)
     w = weights_of(True)
     kept, converted = (
-        solve(RowBlocks(lambda A=A: iter([(A, T, w)])), intercept=intercept, folds=PLAN)
+        solve(LocalPasses(RowBlocks(lambda A=A: iter([(A, T, w)]))), intercept=intercept, folds=PLAN)
         for A in (single, single.astype(np.float64))
     )
     gammas = gammas_of(H, intercept)
@@ -304,7 +305,7 @@ def test_leading_features_and_selected_ones_equal_a_factor_of_theirs(size, inter
     for cut, own in ((factor.leading(size), H[:, :size]), (factor.select(some), H[:, some])):
         expected = Factor.of(own, T, sample_weight=w, intercept=intercept).spectrum()
         np.testing.assert_allclose(cut.spectrum().weights(0.1), expected.weights(0.1), rtol=1e-9, atol=1e-12)
-    solved = solve(RowBlocks(lambda: iter([(H, T, w)])), intercept=intercept, folds=PLAN)
+    solved = solve(LocalPasses(RowBlocks(lambda: iter([(H, T, w)]))), intercept=intercept, folds=PLAN)
     tall_folds = FoldFactors(PLAN, tuple(tall(f) for f in solved.folds.factors))
     gammas = np.array([1e-3, 0.1])
     ours, reference = (folds.leading(size).squared_errors(gammas) for folds in (solved.folds, tall_folds))
@@ -345,7 +346,7 @@ def test_identical_rows_in_all_other_folds_leave_only_the_mean():
     fold = PLAN.of(number)
     H = H[np.argsort(np.argsort(fold == fold[0], kind="stable"))]  # the other folds get the identical rows first
     rows = RowBlocks(lambda: iter([(number, H, T, None)]), lambda raw: raw[1:])
-    folds = solve(rows, intercept=True, folds=PLAN).folds
+    folds = solve(LocalPasses(rows), intercept=True, folds=PLAN).folds
     tall_folds = FoldFactors(PLAN, tuple(f and tall(f) for f in folds.factors))
     gammas = np.array([1e-12, 1.0])
     np.testing.assert_allclose(folds.squared_errors(gammas), tall_folds.squared_errors(gammas), rtol=1e-9)

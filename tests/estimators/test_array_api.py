@@ -15,6 +15,7 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.leave_one_out import left_out_outputs
+from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
 from ocrep._linalg.uncertainty import noise_variance, variance_factor
 from ocrep.serialization import ModelFileError, save_model
@@ -193,7 +194,7 @@ def test_the_fast_routes_work_on_the_device(kappa, intercept):
         blocks = [
             (convert(H[i : i + 100]), convert(T[i : i + 100]), convert(weight[i : i + 100])) for i in (0, 100, 200, 300)
         ]
-        solved = solve(RowBlocks(lambda blocks=blocks: iter(blocks)), intercept=intercept)
+        solved = solve(LocalPasses(RowBlocks(lambda blocks=blocks: iter(blocks))), intercept=intercept)
         factor, spectrum = solved.factor, solved.spectrum
         assert spectrum is not None  # reflections would leave it to be computed
         assert factor.counts.n_rows == 400

@@ -39,10 +39,10 @@ class PreconditionedSums:
 
     @classmethod
     def from_first_block(cls, block: Encoded, *, intercept: bool) -> PreconditionedSums | None:
-        """The sums of a first block, whose own R by reflections is R₁; None if that R is too ill conditioned."""
-        rows = RowBlock.of(*block)
-        R1 = _first_triangle(Factor.fold([block], intercept=intercept))
-        return None if R1 is None else cls.about(R1, Counts.none(rows, intercept).add(rows)).add(block)
+        """The sums of no rows yet, R₁ that of a first block by reflections; None if that is too ill conditioned."""
+        first = Factor.fold([block], intercept=intercept)
+        R1 = _first_triangle(first)
+        return None if R1 is None else cls.about(R1, first.counts)
 
     def add(self, block: Encoded) -> PreconditionedSums:
         R1, rows, counts = self.R1, RowBlock.of(*block), self.counts

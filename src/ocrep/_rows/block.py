@@ -83,7 +83,7 @@ def recut(blocks: Iterator[Triple], rows: int) -> Iterator[Triple]:
         while have + n - start >= rows:
             end = start + rows - have
             waiting.append(_slice(block, start, end))
-            yield _joined(waiting)
+            yield joined(waiting)
             waiting, have, start = [], 0, end
         if start < n:
             # A copy, so that the few rows that wait do not keep the large block that they came from.
@@ -91,7 +91,7 @@ def recut(blocks: Iterator[Triple], rows: int) -> Iterator[Triple]:
             waiting.append(part if not start else tuple(None if a is None else a.copy() for a in part))
             have += n - start
     if waiting:
-        yield _joined(waiting)
+        yield joined(waiting)
 
 
 def _slice(triple: Triple, start: int, end: int) -> Triple:
@@ -100,7 +100,8 @@ def _slice(triple: Triple, start: int, end: int) -> Triple:
     return tuple(None if values is None else values[start:end] for values in triple)
 
 
-def _joined(parts: list[Triple]) -> Triple:
+def joined(parts: list[Triple]) -> Triple:
+    """The rows of all parts together."""
     if len(parts) == 1:
         return parts[0]
     X, y, weight, *folds = zip(*parts, strict=True)

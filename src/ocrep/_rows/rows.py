@@ -51,21 +51,36 @@ class Rows(ABC):
     def survey(self, needs: Needs) -> Survey:
         """Check the rows and learn what must be known of all of them; must come first."""
 
+    @property
+    @abstractmethod
+    def n_parts(self) -> int:
+        """How many parts the rows lie in."""
+
     @abstractmethod
     def accumulate(
-        self, step: Callable[[Part], Summary | None], merge: Callable[[Summary, Summary], Summary]
+        self,
+        step: Callable[[Part], Summary | None],
+        merge: Callable[[Summary, Summary], Summary],
+        *,
+        n_parts: int | None = None,
     ) -> Summary:
-        """The merge of step(part) over all parts; a part without rows gives None."""
+        """The merge of step(part) over all parts, or over the first `n_parts`; a part without rows gives None."""
 
 
 class LocalRows(Rows, Part):
     """Rows that are one part, read here."""
 
+    n_parts = 1
+
     def accumulate(
-        self, step: Callable[[Part], Summary | None], merge: Callable[[Summary, Summary], Summary]
+        self,
+        step: Callable[[Part], Summary | None],
+        merge: Callable[[Summary, Summary], Summary],
+        *,
+        n_parts: int | None = None,
     ) -> Summary:
         """The summary of the only part."""
-        del merge
+        del merge, n_parts
         summary = step(self)
         assert summary is not None, "A survey found rows."
         return summary

@@ -17,7 +17,7 @@ from ocrep._files.atomic import replacing
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.solve import Mergeable, Step, Summary
+from ocrep._linalg.passes import Mergeable, Step, Summary
 from ocrep._rows.block import Triple
 from ocrep._rows.rows import LocalRows, Part, Rows
 from ocrep._training.learned import Learned
@@ -106,7 +106,7 @@ class CheckpointFile:
 
 
 class FileCheckpoint:
-    """Passes over the rows of a scan that a file saves now and then; see `_linalg.solve.Checkpoint`."""
+    """Passes over the rows of a scan that a file saves now and then; see `_linalg.passes.Checkpoint`."""
 
     def __init__(self, file: CheckpointFile, part: Part, read: Callable[[int], Iterator[Triple]]) -> None:
         self._file, self._part, self._read = file, part, read

@@ -8,18 +8,18 @@ import numpy as np
 
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.passes import LocalPasses, Passes
 from ocrep._linalg.reweighted import reweighted, reweighted_folds
 from ocrep._linalg.solve import Solved, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.checks import check_counts
-from ocrep._rows.rows import LocalRows, Part, Rows
-from ocrep._rows.survey import Needs
+from ocrep._rows.rows import LocalRows, Rows
 from ocrep._training.calibration import Calibrator
 from ocrep._training.checkpoint import FileCheckpoint
 from ocrep._training.hidden_size import choose_size
 from ocrep._training.learned import Learned
+from ocrep._training.passes import PartsPasses
 from ocrep._training.recipe import Recipe, check_rows, check_stream
 from ocrep.rules import Choice, Rule
 
@@ -44,27 +44,6 @@ class Training:
     calibrator: Calibrator | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Summarise:
-    """The step of every backend: the rows of one part in, their summary out; small, and sent to every worker."""
-
-    learned: Learned
-    needs: Needs
-    folds: FoldPlan | None
-    intercept: bool
-    solver: str
-    with_spectrum: bool = True
-    checkpoint: FileCheckpoint | None = None
-
-    def __call__(self, part: Part) -> Solved | None:
-        """The factors of a part; None if it has no rows."""
-        if part.check(self.needs) == 0:
-            return None
-        rows, checkpoint = self.learned.row_blocks(part), self.checkpoint
-        solved = solve(rows, intercept=self.intercept, solver=self.solver, folds=self.folds, checkpoint=checkpoint)
-        return solved if self.with_spectrum else replace(solved, spectrum=None)
-
-
 def train(recipe: Recipe, rows: Rows) -> Training:
     """Learn from all rows."""
     if rows.once or not rows.local or rows.checkpoint is not None:  # rows in memory can give all that a recipe asks for
@@ -83,8 +62,12 @@ def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCh
     """All that is learned from the rows before γ is chosen."""
     solver = "qr" if rows.once else recipe.solver
     plan = recipe.folds if learned.division is None else learned.division.plan
-    step = Summarise(learned, recipe.needs, plan, recipe.intercept, solver, rows.local, checkpoint)
-    factored = _factored(learned, rows.accumulate(step, Solved.merge))
+    passes: Passes
+    if isinstance(rows, LocalRows):
+        passes = LocalPasses(learned.row_blocks(rows), checkpoint)
+    else:
+        passes = PartsPasses(learned, rows, recipe.needs)
+    factored = _factored(learned, solve(passes, intercept=recipe.intercept, solver=solver, folds=plan))
     return _cut_to_size(recipe.rule, factored) if recipe.auto_size else factored
 
 

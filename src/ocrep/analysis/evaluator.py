@@ -14,6 +14,7 @@ from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.estimators.base import ClosedForm, rows_of
@@ -71,7 +72,7 @@ class Evaluator:
         folds, trained = self.folds, self.spectrum.n_rows
         if folds is None:
             assert self.trained is not None
-            folds = solve(self.trained, intercept=self.factor.counts.intercept, folds=FoldPlan()).folds
+            folds = solve(LocalPasses(self.trained), intercept=self.factor.counts.intercept, folds=FoldPlan()).folds
             assert folds is not None
         if folds.n_read != n_rows or sum(f.counts.n_rows for f in folds.factors if f) != trained:
             raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
 from typing import Any
@@ -75,6 +75,10 @@ class Partitions:
         sources = optimize(*aligned)
         keys = list(zip(*(flatten(source.__dask_keys__()) for source in sources), strict=True))
         return cls(tuple(named), _naming(sources, keys), tuple(List(*map(TaskRef, row)) for row in keys))
+
+    def first(self, n_parts: int) -> Partitions:
+        """The first partitions alone."""
+        return replace(self, rows=self.rows[:n_parts])
 
     def accumulate(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
         """merge(…) in a tree over work(rows, number) of every partition; only the result comes here.

@@ -79,21 +79,32 @@ class DaskRows(Rows):
             declared, nothing = self._declared, np.empty(self._declared.n_inputs)
             shape = (1,) * (self._target_axes - 1)
             return Survey(0, 1.0, nothing, nothing, declared.dtype, target_shape=shape, columns=declared.columns)
-        survey = self._run("survey", partial(_survey, needs), Survey.merge)
+        survey = self._run("survey", partial(_survey, needs), Survey.merge, None)
         check_counts(*((0, 0.0) if survey is None else (survey.n_rows, survey.weight_sum)))
         return survey
 
+    @property
+    def n_parts(self) -> int:
+        return len(self._partitions.rows)
+
     def accumulate(
-        self, step: Callable[[Part], Summary | None], merge: Callable[[Summary, Summary], Summary]
-    ) -> Summary:
+        self,
+        step: Callable[[Part], Summary | None],
+        merge: Callable[[Summary, Summary], Summary],
+        *,
+        n_parts: int | None = None,
+    ) -> Any:
         """Every partition on the worker that holds it, then a tree of merges."""
-        summary = self._run("accumulate", step, merge)
-        if summary is None:
+        summary = self._run("accumulate", step, merge, n_parts)
+        if summary is None and n_parts is None:
             check_counts(0, 0.0)
         return summary
 
-    def _run(self, what: str, step: Callable[[Part], Any], merge: Callable[[Any, Any], Any]) -> Any:
-        return self._partitions.accumulate(what, partial(_on_partition, step, self._declared), merge)
+    def _run(
+        self, what: str, step: Callable[[Part], Any], merge: Callable[[Any, Any], Any], n_parts: int | None
+    ) -> Any:
+        some = self._partitions if n_parts is None else self._partitions.first(n_parts)
+        return some.accumulate(what, partial(_on_partition, step, self._declared), merge)
 
 
 def _on_partition(step: Callable[[Part], Any], declared: Declared, rows: Any, number: int) -> Any:

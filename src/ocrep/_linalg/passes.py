@@ -1,0 +1,269 @@
+"""Passes over all rows: what one accumulates, and how workers here share it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
+from threading import local
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from ocrep._linalg.arrays import array_namespace
+from ocrep._linalg.blocks import Encoded, RowBlocks
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
+from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
+from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.parallel import accumulate, at_once, worker_count
+
+# All workers together hold at most this much, about 370 MB.
+WORKER_ENTRIES = 44 * 2**20
+# Beyond this many columns a block keeps all threads of BLAS busy by itself.
+WIDEST_SHARED = 1024
+# 5 MB of float64: so many features of a block are formed at a time. More would leave the caches, and fewer would cost
+# more in calls, for which workers wait for each other.
+CHUNK_ENTRIES = 5 * 2**17
+# Reflections work on so many rows per column at a time: each time R is triangularized again, which adds a third.
+_ROWS_PER_COLUMN = 2
+
+
+class Mergeable(Protocol):
+    """A summary of rows: those of parts merge into that of the whole."""
+
+    def merge(self, other: Self) -> Self:
+        """The summary of the rows of both."""
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The summary as NumPy arrays."""
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """The summary that `to_arrays` wrote."""
+
+
+Summary = TypeVar("Summary", bound=Mergeable)
+AllSums = TypeVar("AllSums", FoldGrams, FoldPreconditioned)
+Step = Callable[["Summary | None", Any], Summary]
+
+
+class Work(Protocol[Summary]):
+    """What one pass accumulates; small, and sent to every worker, here or elsewhere."""
+
+    @property
+    def kind(self) -> type[Summary]:
+        """The kind of summary."""
+
+    @property
+    def copies(self) -> int:
+        """How many copies of the rows that it works on a worker holds."""
+
+    @property
+    def n_held(self) -> int:
+        """How many matrices of the size of HᵀH a summary holds."""
+
+    def height(self, rows: RowBlocks) -> int | None:
+        """How many rows are worked on at a time; None for all of a block."""
+
+    def step(self, rows: RowBlocks) -> Step[Summary]:
+        """A function that adds a block as it was read to a summary; `None` begins one."""
+
+
+class Checkpoint(Protocol):
+    """Runs one pass over the rows so that it can be interrupted and continued."""
+
+    @property
+    def stage(self) -> type[Any] | None:
+        """The kind of summary that was being accumulated when the fit was interrupted; None in a new fit."""
+
+    def run(self, kind: type[Summary], step: Step[Summary]) -> Summary:
+        """Accumulate all rows as they are read, saving the summary now and then."""
+
+    def save(self, summary: Mergeable) -> None:
+        """Save the summary of all rows, so that a crash in the next pass does not cost this one."""
+
+
+class Passes(Protocol):
+    """Rows of which summaries can be accumulated as often as one is needed, wherever they lie."""
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """What saves the passes, if anything does."""
+
+    def head(self) -> tuple[Any, bool]:
+        """A first block as it was read, of which a row counts, and whether it is all; None where no row counts."""
+
+    def encode(self, block: Any) -> Encoded:
+        """A block as it was read, as `(H, T, sample_weight)`."""
+
+    def accumulate(self, work: Work[Summary], *, saved: bool = True) -> Summary:
+        """All rows in one summary."""
+
+
+@dataclass(slots=True, eq=False)
+class LocalPasses:
+    """Passes over rows that are read here, and shared among workers."""
+
+    rows: RowBlocks
+    checkpoint: Checkpoint | None = None
+    _ahead: Iterator[Any] | None = None
+    """Rows from the beginning that were read ahead."""
+
+    def encode(self, block: Any) -> Encoded:
+        return self.rows.encode(block)
+
+    def head(self) -> tuple[Any, bool]:
+        """The first block that counts; the two blocks read ahead are kept for the next pass."""
+        stream = self.rows.read()
+        ahead = [block for _, block in zip(range(2), stream, strict=False)]
+        self._ahead = chain(ahead, stream)
+        for number, block in enumerate(chain(ahead, stream)):
+            if number == 2:
+                self._ahead = None  # too many to keep: the next pass reads them again
+            if counts(block):
+                return block, len(ahead) < 2
+        return None, True
+
+    def accumulate(self, work: Work[Summary], *, saved: bool = True) -> Summary:
+        """All rows in one summary, merged from those of the workers."""
+        step, kind = work.step(self.rows), work.kind
+        blocks, self._ahead = self.rows.read() if self._ahead is None else self._ahead, None
+        if self.checkpoint is not None and saved:
+            return self.checkpoint.run(kind, step)
+        head = [block for _, block in zip(range(2), blocks, strict=False)]
+        if len(head) == 1:
+            return step(None, head[0])
+        workers, width, height = 1, self.rows.n_features, 1
+        if head and width is not None:
+            height = min(work.height(self.rows) or 1, head[0][0].shape[0])
+            workers = workers_for(width, work.copies * height, work.n_held)
+        items = chain(head, blocks)
+        if workers > 1 and work.n_held == 1:  # small items, so that all workers have as many to do
+            items = chain.from_iterable(_chunks(raw, height) for raw in items)
+        found = accumulate(step, items, workers)
+        while len(found) > 1:  # in pairs, since triangles take time to merge
+            pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
+            found = at_once(lambda pair: reduce(kind.merge, pair), pairs)
+        if not found:
+            raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
+        return found[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumsWork(Generic[AllSums]):
+    """The sums of each fold, or of all rows as the only one."""
+
+    kind: type[AllSums]
+    empty: Any
+    """The sums of no rows, about the shift of all."""
+    plan: FoldPlan | None
+    copies = 3
+
+    @property
+    def n_held(self) -> int:
+        return 1 if self.plan is None else self.plan.n_folds
+
+    def height(self, rows: RowBlocks) -> int | None:
+        # Many targets at a time would need more memory than they save time.
+        return rows.n_features and max(1, CHUNK_ENTRIES // max(rows.n_features, rows.n_targets // 8))
+
+    def step(self, rows: RowBlocks) -> Step[AllSums]:
+        height, own = self.height(rows), local()
+
+        def encoded(chunk: Any) -> Encoded:
+            """A chunk with its features in memory that a worker uses again: new memory costs more than a tanh."""
+            if height is None:
+                return rows.encode(chunk)
+            if not hasattr(own, "workspace"):
+                own.workspace = np.empty((height, rows.n_features))
+            return rows.encode(chunk, own.workspace)
+
+        def step(so_far: AllSums | None, raw: Any) -> AllSums:
+            sums: list[Any] = list(so_far.sums) if so_far else [self.empty] * self.n_held
+            for v, mine in split_by_fold(raw, self.plan) if self.plan else ((0, raw),):
+                for chunk in _chunks(mine, height):
+                    sums[v] = sums[v].add(encoded(chunk))
+            return self.kind(tuple(sums))
+
+        return step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FactorWork:
+    """The factor of all rows by reflections."""
+
+    intercept: bool
+    kind = Factor
+    copies = 5
+    n_held = 1
+
+    def height(self, rows: RowBlocks) -> int | None:
+        return rows.n_features and _ROWS_PER_COLUMN * rows.n_features
+
+    def step(self, rows: RowBlocks) -> Step[Factor]:
+        height = self.height(rows)
+
+        def step(so_far: Factor | None, raw: Any) -> Factor:
+            for chunk in _chunks(raw, height):
+                so_far = Factor.fold([rows.encode(chunk)], intercept=self.intercept, start=so_far)
+            assert so_far is not None, "A block is at least one chunk."
+            return so_far
+
+        return step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldFactorsWork:
+    """The factor of each fold by reflections."""
+
+    intercept: bool
+    plan: FoldPlan
+    kind = FoldFactors
+    copies = 5
+
+    @property
+    def n_held(self) -> int:
+        return self.plan.n_folds
+
+    def height(self, rows: RowBlocks) -> int | None:
+        return rows.n_features and _ROWS_PER_COLUMN * rows.n_features
+
+    def step(self, rows: RowBlocks) -> Step[FoldFactors]:
+        def step(so_far: FoldFactors | None, raw: Any) -> FoldFactors:
+            return (so_far or FoldFactors.empty(self.plan)).absorb([raw], intercept=self.intercept, encode=rows.encode)
+
+        return step
+
+
+def counts(block: tuple[Any, ...]) -> bool:
+    """Whether a row of a block `(X, y, sample_weight)` has a positive weight."""
+    weight = block[2] if len(block) > 2 else None
+    if weight is None:
+        return bool(block[0].shape[0])
+    return bool(array_namespace(weight).any(weight > 0.0))
+
+
+def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
+    """A block in even pieces of at most `height` rows; None leaves it whole."""
+    n_rows = block[0].shape[0]
+    if height is None or n_rows <= height:
+        yield block
+        return
+    even = math.ceil(n_rows / math.ceil(n_rows / height))
+    for start in range(0, n_rows, even):
+        yield tuple(None if values is None else values[start : start + even, ...] for values in block)
+
+
+def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
+    """How many workers may hold `n_rows` rows of H, copies included, and `n_held` matrices M × M each.
+
+    One thread per block scales where several threads in one factorization do not. But wide blocks keep the threads of
+    BLAS busy by themselves, and a GPU is one worker.
+    """
+    if n_features > WIDEST_SHARED:
+        return 1
+    entries = n_rows * n_features + (n_held + 1) * n_features**2
+    return max(1, min(worker_count(), WORKER_ENTRIES // entries))
