@@ -28,8 +28,8 @@ from ocrep import (
     save_model,
     scan,
 )
-from ocrep._linalg import solve
 from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.passes import LocalPasses
 from ocrep._rows.groups import MOST_GROUPS, keys_of
 
 N, M, GROUPS = 400, 6, 8
@@ -95,13 +95,13 @@ ROUTES = {
 
 def routes_taken(monkeypatch):
     """The kinds of summaries that rows are accumulated into, as they come."""
-    taken, accumulate = [], solve._Run._accumulate
+    taken, accumulate = [], LocalPasses.accumulate
 
-    def recording(self, kind, step, **options):
-        taken.append(kind.__name__)
-        return accumulate(self, kind, step, **options)
+    def recording(self, work, **options):
+        taken.append(work.kind.__name__)
+        return accumulate(self, work, **options)
 
-    monkeypatch.setattr(solve._Run, "_accumulate", recording)
+    monkeypatch.setattr(LocalPasses, "accumulate", recording)
     return taken
 
 
