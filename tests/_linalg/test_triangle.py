@@ -11,6 +11,7 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.gram import GramSums, shifted_root
 from ocrep._linalg.preconditioned import PreconditionedSums
+from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
 from ocrep._linalg.triangle import Triangle
 
@@ -111,7 +112,7 @@ def grams():
 
 
 def folds(solver):
-    return solve(RowBlocks(blocks), intercept=True, folds=FoldPlan(3), solver=solver).folds
+    return solve(LocalPasses(RowBlocks(blocks)), intercept=True, folds=FoldPlan(3), solver=solver).folds
 
 
 SUMMARIES = {
