@@ -54,7 +54,11 @@ def test_folds_of_the_first_features_keep_their_errors():
 
 
 @pytest.mark.parametrize("gamma", ["ocrep", "gcv", "kfold", "ocrep_cv", 1e-3])
-@pytest.mark.parametrize("options", [{}, {"direct_link": True, "fit_intercept": True}], ids=["plain", "linked"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"direct_link": True, "fit_intercept": True}, {"weight_init": "pairs", "units_see": 3}],
+    ids=["plain", "linked", "pairs"],
+)
 @pytest.mark.parametrize("n_rows", [90, 14])
 def test_the_path_equals_separate_fits(gamma, options, n_rows):
     X, y = smooth_problem(n_rows + 50, 5)
@@ -91,7 +95,9 @@ def test_a_path_without_folds_and_with_labels():
 
 
 @pytest.mark.parametrize("estimator", [PinvRegressor, PinvClassifier])
-@pytest.mark.parametrize("options", [{}, {"direct_link": True, "fit_intercept": True, "gamma": "kfold"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"direct_link": True, "fit_intercept": True, "gamma": "kfold"}, {"weight_init": "pairs"}]
+)
 def test_auto_takes_a_size_with_nearly_the_least_error(estimator, options):
     X, y = load("wine", return_X_y=True)
     y = y if estimator is PinvClassifier else X[:, 0]

@@ -151,6 +151,8 @@ def test_every_classifier(model, labels):
         {"input_scaling": None, "fit_intercept": True},
         {"input_scaling": (-2.0, 3.0), "weight_init": "normal", "direct_link": True},
         {"input_scaling": (-np.arange(1.0, 5.0), np.arange(1.0, 5.0))},
+        {"weight_init": "pairs", "direct_link": True},
+        {"weight_init": "pairs", "input_scaling": None},
     ],
     ids=name_of,
 )
@@ -466,7 +468,9 @@ def test_without_skl2onnx_the_extra_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize("activation", [name for name in ACTIVATIONS if name != "hardlimit"])
-@pytest.mark.parametrize("options", [{}, {"direct_link": True}, {"n_hidden": 1}, {"input_scaling": None}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"direct_link": True}, {"n_hidden": 1}, {"input_scaling": None}, {"weight_init": "pairs"}], ids=str
+)
 def test_a_single_input_keeps_all_its_digits(activation, options):
     # onnxruntime keeps a product with one number in single precision if it can merge it into a MatMul.
     x = X[:, :1] / 3.0

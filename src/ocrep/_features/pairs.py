@@ -73,9 +73,9 @@ def draw_pairs(
     U, stretch = _standardised(X, weight, eps)
     if not stretch.any():
         raise ValueError(
-            "weight_init='pairs' takes each unit from two training rows with different inputs, but only "
-            f"{'one sample is' if X.shape[0] else 'no rows are'} left when equal rows count once (of a stream, the "
-            "first block is taken): give rows that differ, or use weight_init='uniform'."
+            "weight_init='pairs' takes each unit from two training rows with different inputs, but "
+            f"{'only one sample is' if X.shape[0] else 'no row of positive weight is'} left when equal rows count once "
+            "(of a stream, the first block is taken): give rows that differ, or use weight_init='uniform'."
         )
     seen = None if units_see is None else seen_inputs(seed, n_units, units_see, stretch > 0.0)
     near = _InputDistances(U, seen)
@@ -180,9 +180,9 @@ def _order(X: Any, sample: RowSample) -> np.ndarray:
     n_rows, n_inputs = X.shape
     rank = np.zeros(n_rows, dtype=np.intp)
     columns = X[:, :_ORDERING].toarray() if sparse.issparse(X) else X[:, :_ORDERING]
-    targets = np.empty((n_rows, 0)) if sample.y is None else sample.y.reshape(n_rows, -1)
-    for values in (*columns.T, *(targets.T if n_inputs <= _ORDERING else ())):
-        if n_rows and rank.max() == n_rows - 1:
+    targets = () if sample.y is None or n_inputs > _ORDERING else sample.y.T if sample.y.ndim == 2 else (sample.y,)
+    for values in (*columns.T, *targets):
+        if n_rows <= 1 + rank.max(initial=0):
             break
         codes = np.unique(values, return_inverse=True)[1]
         rank = np.unique(rank * n_rows + codes, return_inverse=True)[1]

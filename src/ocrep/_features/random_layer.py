@@ -107,7 +107,8 @@ class RandomLayer(TransformerMixin, BaseEstimator):
     takes floating-point targets as numbers and others as labels; without targets it only prefers near rows.
 
     The pairs come from at most 10,000 distinct rows of positive weight, chosen by a hash of what they hold. So the
-    order of the rows does not matter, and a weight equals repetition.
+    order of the rows does not matter, and a weight equals repetition. Rules that hold rows out keep the layer fixed,
+    and it was chosen by the targets of all rows, so their errors are a little too small.
 
     References
     ----------

@@ -54,6 +54,9 @@ class RowSample:
 
     def merge(self, other: RowSample) -> RowSample:
         """The sample of the rows of both."""
+        full = len(self.hashes) >= self.size
+        if not len(other.hashes) or (full and other.hashes[0] > self.hashes[-1]):
+            return self  # nothing is copied for most of many small blocks
         X = sparse.vstack([self.X, other.X], format="csr") if sparse.issparse(self.X) else [self.X, other.X]
         return replace(
             self,
@@ -83,7 +86,7 @@ def _hashes(X: Any, y: np.ndarray | None, *, labels: bool) -> np.ndarray:
     if y is not None and labels and y.dtype.kind not in "biuf":
         sums = sums + _text_numbers(y) * factors[-1]
     elif y is not None:
-        sums = sums + hash_sums(y.reshape(len(y), -1), factors[X.shape[1] :])
+        sums = sums + hash_sums(y[:, None] if y.ndim == 1 else y, factors[X.shape[1] :])
     return mixed(sums)
 
 

@@ -74,7 +74,7 @@ def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCh
 def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training:
     """Learn from rows that come once, in addition to those of an earlier training, which lose some of their weight."""
     check_stream(recipe, first=so_far is None)
-    survey = rows.survey(recipe.needs)
+    survey = rows.survey(recipe.needs if so_far is None else replace(recipe.needs, range=False, sample=0))
     if so_far is None:
         learned, factor = Learned.of(recipe, replace(survey, groups=None)), None
         folds = None if recipe.folds is None else FoldFactors.empty(recipe.folds)
