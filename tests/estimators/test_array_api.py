@@ -147,6 +147,56 @@ def test_standard_deviations_scores_and_streams_stay_on_the_device():
     np.testing.assert_allclose(scores, host.decision_function(X), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("task", ["classes", "two classes"])
+def test_probabilities_are_calibrated_on_the_device(task, weighted):
+    X, y, w = rows_of(task)
+    w = w if weighted else None
+    for model in (PinvClassifier(15, calibrate="loo", random_state=0), TikhonovClassifier("loo", calibrate="loo")):
+        expected = model.fit(X, y, w).predict_proba(X), model.decision_function(X), model.predict(X)
+        there = model.fit(on_device(X), on_device(y), None if w is None else on_device(w))
+        found = there.predict_proba(on_device(X)), there.decision_function(on_device(X)), there.predict(on_device(X))
+        for host, device in zip(expected, found, strict=True):
+            np.testing.assert_allclose(to_numpy(device), host, rtol=1e-5, atol=1e-5)
+        single = there.predict_proba(on_device(X, xp.float32))
+        assert single.dtype == xp.float32
+        np.testing.assert_allclose(to_numpy(single), expected[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("task", ["one target", "two targets"])
+def test_intervals_are_calibrated_on_the_device(task):
+    X, y, w = rows_of(task)
+    for model in (PinvRegressor(15, calibrate="loo", random_state=0), TikhonovRegressor("loo", calibrate="loo")):
+        expected = model.fit(X, y, w).predict_interval(X, 0.8)
+        found = model.fit(on_device(X), on_device(y), on_device(w)).predict_interval(on_device(X), 0.8)
+        np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("model", "task"), ESTIMATORS)
+def test_targets_and_weights_on_the_host_follow_the_rows(model, task):
+    X, y, w = rows_of(task)
+    there = model.fit(on_device(X), on_device(y), sample_weight=on_device(w)).coef_
+    for targets, weight in (
+        (y, w),
+        (y.tolist(), w.tolist()),
+        (y.astype(np.float32 if y.dtype == float else np.int8), w),
+    ):
+        coef = model.fit(on_device(X), targets, sample_weight=weight).coef_
+        rtol = 1e-12 if np.array_equal(targets, y) else 1e-4
+        np.testing.assert_allclose(
+            to_numpy(coef), to_numpy(there), rtol=rtol, atol=rtol * np.abs(to_numpy(there)).max()
+        )
+
+
+def test_later_targets_and_weights_follow_the_rows_too():
+    X, y, w = rows_of("one target")
+    ours, there = TikhonovRegressor(), TikhonovRegressor()
+    for part in (slice(0, 100), slice(100, 240)):
+        ours.partial_fit(on_device(X[part]), y[part], w[part])
+        there.partial_fit(on_device(X[part]), on_device(y[part]), on_device(w[part]))
+    np.testing.assert_array_equal(to_numpy(ours.coef_), to_numpy(there.coef_))
+
+
 def test_single_precision_in_gives_single_precision_out():
     X, y, _ = rows_of("one target")
     X = X.astype(np.float32)
@@ -210,8 +260,8 @@ def mistakes():
     fitted = PinvRegressor(5, random_state=0).fit(here, targets)
     on_host = PinvRegressor(5, random_state=0).fit(X, y)
     labels = on_device(np.arange(30) % 2)
-    yield "y is a numpy", lambda: PinvRegressor(5).fit(here, y)
-    yield "sample_weight is a", lambda: PinvRegressor(5).fit(here, targets, sample_weight=np.ones(30))
+    yield "y holds texts or objects", lambda: PinvClassifier(5).fit(here, ["a", "b"] * 15)
+    yield "X has 30 rows, but sample_weight", lambda: PinvRegressor(5).fit(here, targets, sample_weight=np.ones(20))
     yield "trained on", lambda: fitted.predict(X)
     yield "trained on", lambda: fitted.partial_fit(X, y)
     yield "the model is a numpy", lambda: on_host.predict(here)
@@ -232,7 +282,6 @@ def mistakes():
         r"Row 1: the label 2 is not among the classes \[0, 1\]",
         lambda: PinvClassifier(5).partial_fit(here, labels + 2, classes=[0, 1]),
     )
-    yield "NumPy arrays only", lambda: PinvClassifier(5, calibrate="loo").fit(here, labels)
     yield "float32 or float64", lambda: PinvRegressor(5).fit(xp.astype(here, xp.complex128), targets)
 
 

@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_train, check_regressors_train, parametrize_with_checks
 from support.problems import smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
@@ -53,6 +53,12 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.mark.filterwarnings("default")
 def test_calibrated_classifiers_are_consistent(estimator):
     check_classifiers_train(type(estimator).__name__, estimator)
+
+
+@pytest.mark.parametrize("estimator", [PinvRegressor(calibrate="loo"), TikhonovRegressor(calibrate="loo")])
+@pytest.mark.filterwarnings("default")
+def test_calibrated_regressors_are_consistent(estimator):
+    check_regressors_train(type(estimator).__name__, estimator)
 
 
 def test_only_tiny_layers_are_excused_from_scoring_well():

@@ -13,13 +13,8 @@ from ocrep._linalg.spectrum import Spectrum
 
 def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
     """PRESS(γ) = Σ w‖t_i − prediction without row i‖² for each γ of an array, in one pass over the training rows."""
-    xp, left = array_namespace(spectrum.sigma), spectrum.left
-    total = 0.0 * gamma
-    if left is not None:
-        blocks = iter([_Block.known(spectrum, left.U, left.T, left.root_weight)])
-    else:
-        blocks = (_Block.of(spectrum, *block) for block in rows.blocks())
-    for block in blocks:
+    xp, total = array_namespace(spectrum.sigma), 0.0 * gamma
+    for block in _blocks(spectrum, rows):
         parts = [block.squared_errors(gamma[part]) for part in slices_of(gamma.shape[0], block.U.shape[0])]
         total = total + xp.concat(parts)
     return total
@@ -36,7 +31,7 @@ def left_out_outputs(spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Itera
         block = _Block.of(spectrum, H, T, weight)
         T = _columns(T)
         left = block.leverage_left(one)
-        if weight is not None and spectrum.n == spectrum.weight_sum and bool(xp.all(weight == xp.floor(weight))):
+        if block.frequencies:
             left = block.with_twins(left, gamma)
         errors = xp.concat([block.residual(one, q) / left for q in range(T.shape[1])], axis=1)
         # Rows of zero weight take no part in training: their own prediction is the left-out one.
@@ -44,6 +39,37 @@ def left_out_outputs(spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Itera
         root = xp.where(counts, block.root_weight[:, None], xp.ones_like(errors[:, :1]))
         plain = T - xp.matmul(_columns(H), spectrum.weights(gamma)) - spectrum.intercept(gamma)
         yield T - xp.where(counts, errors / root, plain), T, weight
+
+
+def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Iterator[tuple[Array, Array]]:
+    """The error at each row of positive weight had it been left out, over its standard deviation in units of the noise.
+
+    Without row i, hᵀ(HᵀH + γI)⁻¹h is h_i/(1 − h_i)/w, and a new row of weight w has noise 1/w. So the deviation is
+    1/√(w(1 − h_i)), and the result √w·residual/√(1 − h_i), for each target. Of rows that whole weights repeat, one is
+    left out, and with the errors comes how often each stands for an equal one.
+    """
+    xp = array_namespace(spectrum.sigma)
+    one = xp.asarray([gamma], dtype=xp.float64, device=device_of(spectrum.sigma))
+    for block in _blocks(spectrum, rows):
+        left, root = block.leverage_left(one), block.root_weight
+        root = xp.where(root > 0.0, root, xp.ones_like(root))
+        times = xp.round(root * root) if block.frequencies else xp.ones_like(root)
+        if block.frequencies:
+            left = block.with_twins(left, gamma) * root[:, None] ** 2
+        # The rows inside have residual and 1 − h over γ: of the ratio, √γ is missing.
+        scale = xp.where(block.inside, one**0.5, xp.ones_like(one)) / xp.sqrt(left)
+        errors = xp.concat([block.residual(one, q) * scale for q in range(block.unexplained.shape[1])], axis=1)
+        (counts,) = xp.nonzero(block.root_weight > 0.0)
+        yield xp.take(errors, counts, axis=0), xp.take(times, counts, axis=0)
+
+
+def _blocks(spectrum: Spectrum, rows: RowBlocks) -> Iterator[_Block]:
+    """All rows, of which those of zero weight may be missing; they are read only if their U is not known."""
+    left = spectrum.left
+    if left is not None:
+        yield _Block.known(spectrum, left.U, left.T, left.root_weight)
+    else:
+        yield from (_Block.of(spectrum, *block) for block in rows.blocks())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +111,13 @@ class _Block:
         inside = outside <= (xp.inf if full else 64.0 * EPS * max(spectrum.rank, 1))
         inside = inside & (root > 0.0)
         return cls(U, spectrum, root, inside[:, None], outside, unexplained)
+
+    @property
+    def frequencies(self) -> bool:
+        """Whether all weights, those of other blocks too, are whole: so often was each row seen."""
+        xp, weight = array_namespace(self.U), self.root_weight**2
+        whole = xp.abs(weight - xp.round(weight)) <= 4.0 * EPS * weight
+        return self.spectrum.n == self.spectrum.weight_sum and bool(xp.all(whole))
 
     def squared_errors(self, gamma: Array) -> Array:
         """Σ w‖t − left-out prediction‖² over the rows, for each γ."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from array_api_compat import is_array_api_obj, is_numpy_array
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of
 
 
 def on_device(X: Any) -> bool:
@@ -29,6 +30,23 @@ def as_real(values: Array, name: str) -> Array:
     if values.dtype not in (xp.float32, xp.float64):
         raise ValueError(f"{name} has dtype {values.dtype}: convert it to float32 or float64.")
     return values
+
+
+def beside(name: str, values: Any, X: Array) -> Array:
+    """Targets or weights where X is: those on the host follow X, as in scikit-learn; those elsewhere raise."""
+    if is_array_api_obj(values) and not is_numpy_array(values):
+        check_same_device(name, values, X)
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "biu" and array.dtype != np.float32:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"X is on {device_of(X)}, and {name} holds texts or objects, which cannot follow it: encode {name} as "
+                "numbers first."
+            ) from None
+    return to_device_of(X, array)
 
 
 def check_same_device(name: str, values: Any, X: Array) -> None:

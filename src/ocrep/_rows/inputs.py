@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from ocrep._linalg.arrays import Array, array_namespace, device_of
 from ocrep._rows.block import Block
 from ocrep._rows.checks import check_counts, check_inputs, check_shape, check_weights
-from ocrep._rows.device import as_real, check_same_device, on_device
+from ocrep._rows.device import as_real, beside, on_device
 
 
 def checked_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
@@ -51,5 +51,4 @@ def as_weights(sample_weight: Any, X: Any) -> Array:
     if isinstance(sample_weight, int | float):
         xp = array_namespace(X)
         return xp.full((X.shape[0],), float(sample_weight), dtype=xp.float64, device=device_of(X))
-    check_same_device("sample_weight", sample_weight, X)
-    return sample_weight
+    return beside("sample_weight", sample_weight, X)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.block import Block, Triple
 from ocrep._rows.checks import check_numeric, check_shape, checked, text_column
-from ocrep._rows.device import as_real, check_same_device, on_device
+from ocrep._rows.device import as_real, beside, on_device
 from ocrep._rows.groups import as_groups
 from ocrep._rows.inputs import as_weights
 from ocrep._rows.rows import LocalRows
@@ -138,6 +138,6 @@ def kind_of(dtype: Any) -> str:
 def _on_device(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any, Any, None]:
     X = as_real(X, "X")
     if y is not None:
-        check_same_device("y", y, X)
+        y = beside("y", y, X)
         y = y if needs.labels and not array_namespace(y).isdtype(y.dtype, "real floating") else as_real(y, "y")
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), None

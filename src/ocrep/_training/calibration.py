@@ -1,14 +1,18 @@
-"""Probabilities from the network's outputs: a softmax fitted on what each row would get had it been left out."""
+"""What rows tell that were left out: a softmax that makes probabilities of outputs, and how large errors are."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
 from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.leave_one_out import left_out_outputs
+from ocrep._linalg.leave_one_out import left_out_errors, left_out_outputs
 from ocrep._linalg.spectrum import Spectrum
 
 
@@ -16,30 +20,75 @@ from ocrep._linalg.spectrum import Spectrum
 class Calibrator:
     """P(class | outputs) = softmax(slope·outputs + offset); for two classes, the logistic of one output."""
 
-    slope: np.ndarray
-    offset: np.ndarray
+    slope: Array
+    offset: Array
 
     @classmethod
     def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Calibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
         outputs, codes, weights = [], [], []
         for output, T, weight in left_out_outputs(spectrum, rows, gamma):
+            output, T = to_host(output), to_host(T)
             outputs.append(output)
             codes.append((T[:, 0] > 0).astype(int) if T.shape[1] == 1 else T.argmax(axis=1))
-            weights.append(np.ones(len(T)) if weight is None else weight)
+            weights.append(np.ones(len(T)) if weight is None else to_host(weight))
         # Left-out outputs overlap unless the classes are separable; then the slight penalty keeps the slope finite.
         model = LogisticRegression(C=100.0, max_iter=1000)
         model.fit(np.concatenate(outputs), np.concatenate(codes), sample_weight=np.concatenate(weights))
-        return cls(model.coef_.T, model.intercept_)
+        return cls(*(to_device_of(spectrum.sigma, values) for values in (model.coef_.T, model.intercept_)))
 
-    def scores(self, outputs: np.ndarray) -> np.ndarray:
+    def scores(self, outputs: Array) -> Array:
         """The log-odds of the second class, (n_samples, 1), or the softmax's logits, one per class."""
-        return (outputs @ self.slope + self.offset).astype(outputs.dtype, copy=False)
+        xp = array_namespace(outputs)
+        product = xp.matmul(xp.astype(outputs, xp.float64, copy=False), self.slope) + self.offset
+        return xp.astype(product, outputs.dtype, copy=False)
 
-    def log_probabilities(self, outputs: np.ndarray) -> np.ndarray:
+    def log_probabilities(self, outputs: Array) -> Array:
         """(n_samples, n_classes), from the logits, so that no probability becomes 0 before the logarithm."""
-        logits = self.scores(outputs)
+        xp, logits = array_namespace(outputs), self.scores(outputs)
         if logits.shape[1] == 1:
-            logits = np.hstack([np.zeros_like(logits), logits])
-        logits = logits - logits.max(axis=1, keepdims=True)
-        return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+            logits = xp.concat([xp.zeros_like(logits), logits], axis=1)
+        logits = logits - xp.max(logits, axis=1, keepdims=True)
+        return logits - xp.log(xp.sum(xp.exp(logits), axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeftOutErrors:
+    """How far off the network was at rows that were left out; of the rows themselves nothing is kept."""
+
+    sizes: Array
+    """|error| over its standard deviation in units of the noise, sorted for each target, rows × targets."""
+    ranks: Array
+    """How many rows have an error so large or smaller, rows × targets."""
+
+    @classmethod
+    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float) -> LeftOutErrors:
+        """From the exact leave-one-out errors of the training rows of positive weight."""
+        if gamma == 0.0 and spectrum.rank + int(spectrum.intercept_fitted) >= spectrum.n_rows:
+            raise ValueError(
+                "calibrate='loo' cannot tell how large errors are: with gamma=0, as many features as rows fit every "
+                "target. Choose gamma by a rule such as 'kfold', or set calibrate=None."
+            )
+        xp = array_namespace(spectrum.sigma)
+        errors, times = map(xp.concat, map(list, zip(*left_out_errors(spectrum, rows, gamma), strict=True)))
+        orders = xp.argsort(xp.abs(errors), axis=0)
+        by_target = [(xp.abs(errors[:, q]), orders[:, q]) for q in range(errors.shape[1])]
+        return cls(
+            xp.stack([xp.take(sizes, order, axis=0) for sizes, order in by_target], axis=1),
+            xp.stack([xp.cumulative_sum(xp.take(times, order, axis=0)) for _, order in by_target], axis=1),
+        )
+
+    def quantile(self, coverage: Any) -> Array:
+        """For each target what a share `coverage` of n + 1 errors does not exceed, the new one being the largest."""
+        if isinstance(coverage, bool) or not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
+            raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1, such as 0.9.")
+        xp, n = array_namespace(self.sizes), round(float(self.ranks[-1, 0]))
+        # Rounding must not ask for one row more: 0.55·20 is 11 and a bit.
+        needed = math.ceil(float(coverage) * (n + 1) * (1.0 - 4.0 * EPS))
+        if needed > n:
+            raise ValueError(
+                f"coverage={coverage} needs at least {math.ceil(float(coverage) / (1.0 - float(coverage)))} rows, and "
+                f"the model was calibrated on {n}: ask for less coverage, or give more rows."
+            )
+        reached = xp.argmax(xp.astype(self.ranks > needed - 0.5, xp.int8), axis=0)
+        return xp.stack([self.sizes[int(reached[q]), q] for q in range(self.sizes.shape[1])])

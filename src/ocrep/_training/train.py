@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
@@ -15,7 +13,7 @@ from ocrep._linalg.solve import Solved, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.checks import check_counts
 from ocrep._rows.rows import LocalRows, Rows
-from ocrep._training.calibration import Calibrator
+from ocrep._training.calibration import Calibrator, LeftOutErrors
 from ocrep._training.checkpoint import FileCheckpoint
 from ocrep._training.hidden_size import choose_size
 from ocrep._training.learned import Learned
@@ -41,7 +39,7 @@ class Training:
     factored: Factored
     choice: Choice
     solution: Solution
-    calibrator: Calibrator | None = None
+    calibrator: Calibrator | LeftOutErrors | None = None
 
 
 def train(recipe: Recipe, rows: Rows) -> Training:
@@ -101,13 +99,11 @@ def decide(factored: Factored, rule: Rule, calibrate: str | None, rows: RowBlock
 
 
 def calibrated(training: Training, rows: RowBlocks | None) -> Training:
-    """The same training with probabilities, from the rows that it was trained on."""
-    spectrum = training.factored.spectrum
-    if not isinstance(spectrum.sigma, np.ndarray):
-        raise ValueError("calibrate='loo' works on NumPy arrays only: copy the rows to the host, or set None.")
+    """The same training with what left-out rows tell, from the rows that it was trained on."""
     if rows is None:
         return training
-    return replace(training, calibrator=Calibrator.on_left_out_rows(spectrum, rows, training.choice.gamma))
+    kind = Calibrator if rows.labels else LeftOutErrors
+    return replace(training, calibrator=kind.on_left_out_rows(training.factored.spectrum, rows, training.choice.gamma))
 
 
 def again(factored: Factored, rows: Rows) -> RowBlocks | None:

@@ -94,6 +94,7 @@ class ClosedForm(BaseEstimator, ABC):
     fit_intercept: bool
     store_folds: bool | int
     solver: str
+    calibrate: str | None
     forgetting: float
     factor_: Factor
     folds_: FoldFactors | None
@@ -178,7 +179,7 @@ class ClosedForm(BaseEstimator, ABC):
         check_is_fitted(self)
         other = copy(self)
         other.gamma = gamma
-        other._store(decide(self._factored(), rules.resolve(gamma), getattr(self, "calibrate", None)))
+        other._store(decide(self._factored(), rules.resolve(gamma), self.calibrate))
         return other
 
     def as_float32(self) -> Self:
@@ -222,7 +223,7 @@ class ClosedForm(BaseEstimator, ABC):
             store_folds=self.store_folds,
             layer=layer,
             auto_size=auto_size,
-            calibrate=getattr(self, "calibrate", None),
+            calibrate=self.calibrate,
             forgetting=self.forgetting,
         )
 
@@ -265,6 +266,9 @@ class ClosedForm(BaseEstimator, ABC):
         self.condition_number_ = solution.condition
         self.regularized_condition_number_ = solution.regularized_condition
         self._store_outputs(training)
+        self.__dict__.pop("calibrator_", None)
+        if training.calibrator is not None:
+            self.calibrator_ = training.calibrator
 
     @abstractmethod
     def _store_outputs(self, training: Training) -> None:

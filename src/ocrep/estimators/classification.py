@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep._errors import unchanged_on_error
@@ -16,16 +15,9 @@ from ocrep._rows.survey import distinct
 from ocrep._training.calibration import Calibrator
 from ocrep._training.targets import Labels, check_more_than_one
 from ocrep._training.train import Training
-from ocrep.estimators.available import available_if
 from ocrep.estimators.base import ClosedForm
+from ocrep.estimators.calibrated import available_if_calibrated, calibration_of
 from ocrep.estimators.lazy import predict_lazily, score_lazily
-
-
-def _calibrated(estimator: Any) -> None:
-    if estimator.calibrate is None:
-        raise AttributeError(
-            f"{type(estimator).__name__} gives probabilities only if they are calibrated: set calibrate='loo'."
-        )
 
 
 class Classification(ClassifierMixin, ClosedForm):
@@ -48,7 +40,6 @@ class Classification(ClassifierMixin, ClosedForm):
     """
 
     class_weight: dict[Any, float] | str | None
-    calibrate: str | None
     classes_: np.ndarray
     calibrator_: Calibrator
 
@@ -104,7 +95,7 @@ class Classification(ClassifierMixin, ClosedForm):
             n_classes = len(self.classes_)
             return predict_lazily(self, X, "decision_function", n_columns=None if n_classes == 2 else n_classes)
         outputs = self._outputs(self._check_new_rows(X))
-        scores = self._calibrator().scores(outputs) if self.calibrate is not None else outputs
+        scores = calibration_of(self).scores(outputs) if self.calibrate is not None else outputs
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -128,7 +119,7 @@ class Classification(ClassifierMixin, ClosedForm):
         codes = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
         return xp.take(to_device_of(scores, self.classes_), codes, axis=0)
 
-    @available_if(_calibrated)
+    @available_if_calibrated("probabilities")
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probability of each class; needs `calibrate="loo"`.
 
@@ -142,9 +133,10 @@ class Classification(ClassifierMixin, ClosedForm):
         ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
-        return np.exp(self.predict_log_proba(X))
+        logarithms = self.predict_log_proba(X)
+        return np.exp(logarithms) if is_dask(X) else array_namespace(logarithms).exp(logarithms)
 
-    @available_if(_calibrated)
+    @available_if_calibrated("probabilities")
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Give the logarithm of `predict_proba`.
 
@@ -159,10 +151,10 @@ class Classification(ClassifierMixin, ClosedForm):
             Logarithms of probabilities.
         """
         if is_dask(X):
-            self._calibrator()
+            calibration_of(self)
             return predict_lazily(self, X, "predict_log_proba", n_columns=len(self.classes_))
         outputs = self._outputs(self._check_new_rows(X))
-        return self._calibrator().log_probabilities(outputs)
+        return calibration_of(self).log_probabilities(outputs)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose label is predicted; of Dask collections only sums are brought here.
@@ -188,14 +180,6 @@ class Classification(ClassifierMixin, ClosedForm):
     def _targets(self) -> Labels:
         return Labels(self.class_weight)
 
-    def _calibrator(self) -> Calibrator:
-        if not hasattr(self, "calibrator_"):
-            raise NotFittedError(
-                "This γ is not calibrated, and calibrating it needs the rows: call fit with this gamma and "
-                "calibrate='loo', or set calibrate=None."
-            )
-        return self.calibrator_
-
     def _all_classes(self, classes: Any) -> np.ndarray:
         """The classes of `partial_fit`: given with the first block, and the same ever after."""
         given = None if classes is None else distinct(np.asarray(list(classes)))
@@ -214,6 +198,3 @@ class Classification(ClassifierMixin, ClosedForm):
         assert targets.classes is not None
         self.classes_ = targets.classes
         self.coef_, self.intercept_ = training.solution.weights, training.solution.intercept
-        self.__dict__.pop("calibrator_", None)
-        if training.calibrator is not None:
-            self.calibrator_ = training.calibrator

@@ -117,6 +117,7 @@ class PinvRegressor(_Network, Regression):
         max_hidden: int = 300,
         store_folds: bool | int = False,
         solver: str = "auto",
+        calibrate: str | None = None,
         forgetting: float = 1.0,
         random_state: Any = None,
     ) -> None:
@@ -132,6 +133,7 @@ class PinvRegressor(_Network, Regression):
         self.max_hidden = max_hidden
         self.store_folds = store_folds
         self.solver = solver
+        self.calibrate = calibrate
         self.forgetting = forgetting
         self.random_state = random_state
 
@@ -172,10 +174,10 @@ class PinvClassifier(_Network, Classification):
         max_hidden: int = 300,
         store_folds: bool | int = False,
         solver: str = "auto",
+        calibrate: str | None = None,
         forgetting: float = 1.0,
         random_state: Any = None,
         class_weight: dict[Any, float] | str | None = None,
-        calibrate: str | None = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
@@ -189,7 +191,7 @@ class PinvClassifier(_Network, Classification):
         self.max_hidden = max_hidden
         self.store_folds = store_folds
         self.solver = solver
+        self.calibrate = calibrate
         self.forgetting = forgetting
         self.random_state = random_state
         self.class_weight = class_weight
-        self.calibrate = calibrate

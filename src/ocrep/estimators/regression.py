@@ -10,17 +10,32 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._errors import unchanged_on_error
 from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.dask import is_dask
-from ocrep._training.outputs import standard_deviations
+from ocrep._training.calibration import LeftOutErrors
+from ocrep._training.outputs import interval_widths, standard_deviations
 from ocrep._training.targets import Numbers
 from ocrep._training.train import Training
 from ocrep.estimators.base import ClosedForm
+from ocrep.estimators.calibrated import available_if_calibrated, calibration_of
 from ocrep.estimators.lazy import DEVIATIONS, predict_lazily, score_lazily
 
 
 class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
-    """What the regressors share."""
+    """What the regressors share.
+
+    Parameters
+    ----------
+    calibrate : "loo" or None, default=None
+        "loo" keeps how far off the network was at each training row had that row been left out, exactly and without
+        refitting; `predict_interval` exists then. Of the rows themselves nothing is kept.
+
+    Attributes
+    ----------
+    calibrator_ : LeftOutErrors
+        The sizes of the leave-one-out errors, with `calibrate="loo"`.
+    """
 
     _targets = Numbers
+    calibrator_: LeftOutErrors
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
@@ -76,6 +91,36 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
             return predicted
         deviations = standard_deviations(self._learned, self.spectrum_, self.gamma_, X)
         return predicted, array_namespace(predicted).reshape(deviations, predicted.shape)
+
+    @available_if_calibrated("intervals")
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+        """Give an interval for each target that should hold it with the given probability; needs `calibrate="loo"`.
+
+        These are leave-one-out (jackknife) intervals scaled by leverage: the prediction plus and minus c·√(1 + v),
+        where v = hᵀ(HᵀH + γI)⁻¹h is the variance that the weights pass on to it, and c the quantile of the exact
+        leave-one-out errors of the training rows, each over its own standard deviation. They hold for a row of
+        weight 1, if its error is of the kind of those of the training rows. The guarantee of jackknife+, which keeps
+        one model per training row, is not claimed.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+        coverage : float, default=0.9
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2), or (n_samples, 2, n_targets) if y has two axes
+            The lower and the upper ends.
+        """
+        errors = calibration_of(self).quantile(coverage)
+        if is_dask(X):
+            raise TypeError("Intervals are for rows in memory, and X is a Dask collection: give one block at a time.")
+        X = self._check_new_rows(X)
+        outputs, half = self._outputs(X), interval_widths(self._learned, self.spectrum_, self.gamma_, X, errors)
+        ends = array_namespace(outputs).stack([outputs - half, outputs + half], axis=1)
+        return ends[:, :, 0] if self._one_dimensional else ends
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R², averaged over targets; of Dask collections only sums are brought here.

@@ -164,6 +164,7 @@ class PinvRegressorCV(_Search, Regression):
         store_folds: bool | int = False,
         solver: str = "auto",
         random_state: Any = None,
+        calibrate: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
@@ -171,6 +172,7 @@ class PinvRegressorCV(_Search, Regression):
         self.store_folds = store_folds
         self.solver = solver
         self.random_state = random_state
+        self.calibrate = calibrate
         self.verbose = verbose
 
 

@@ -41,12 +41,14 @@ class TikhonovRegressor(Regression):
         fit_intercept: bool = True,
         store_folds: bool | int = False,
         solver: str = "auto",
+        calibrate: str | None = None,
         forgetting: float = 1.0,
     ) -> None:
         self.gamma = gamma
         self.fit_intercept = fit_intercept
         self.store_folds = store_folds
         self.solver = solver
+        self.calibrate = calibrate
         self.forgetting = forgetting
 
 
@@ -83,14 +85,14 @@ class TikhonovClassifier(Classification):
         fit_intercept: bool = True,
         store_folds: bool | int = False,
         solver: str = "auto",
+        calibrate: str | None = None,
         forgetting: float = 1.0,
         class_weight: dict[Any, float] | str | None = None,
-        calibrate: str | None = None,
     ) -> None:
         self.gamma = gamma
         self.fit_intercept = fit_intercept
         self.store_folds = store_folds
         self.solver = solver
+        self.calibrate = calibrate
         self.forgetting = forgetting
         self.class_weight = class_weight
-        self.calibrate = calibrate

@@ -23,7 +23,7 @@ from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
 from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.wide import RowVectors
 from ocrep._linalg.wide_rows import WideRows
-from ocrep._training.calibration import Calibrator
+from ocrep._training.calibration import Calibrator, LeftOutErrors
 from ocrep._training.division import Division
 from ocrep._training.learned import Learned
 from ocrep._training.targets import Labels, Numbers
@@ -50,6 +50,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.HiddenMap": HiddenMap,
     "ocrep.Labels": Labels,
     "ocrep.Learned": Learned,
+    "ocrep.LeftOutErrors": LeftOutErrors,
     "ocrep.LeftVectors": LeftVectors,
     "ocrep.MixedMap": MixedMap,
     "ocrep.Numbers": Numbers,
