@@ -15,9 +15,9 @@ x = np.sort(rng.uniform(-3, 3, 200))[:, None]
 y = np.sinc(x[:, 0]) + 0.1 * rng.standard_normal(200)
 
 # %%
-# `fit` draws 500 random sigmoid units, forms the matrix H of their outputs, and solves one linear problem. γ is chosen by
+# ``fit`` draws 200 sigmoid units, forms the matrix H of their outputs, and solves one linear problem. γ is chosen by
 # exact three-fold cross-validation, from one small factor of H.
-model = PinvRegressor(500, gamma="ocrep_cv", fit_intercept=True, direct_link=True, random_state=0).fit(x, y)
+model = PinvRegressor(200, weight_scale=4.0, random_state=0).fit(x, y)
 print(f"γ = {model.gamma_:.2g}, condition number {model.regularized_condition_number_:.0f}")
 
 # %%
