@@ -1,5 +1,6 @@
 """Model files: what comes back is what was saved, nothing in a file runs, and an interrupted save harms nothing."""
 
+import contextlib
 import doctest
 import io
 import json
@@ -49,7 +50,7 @@ from ocrep.literature import (
     TROPELMRegressor,
 )
 from ocrep.serialization import ModelFileError, model_files, model_info
-from ocrep.serialization.archive import FORMAT
+from ocrep.serialization.archive import FORMAT, RECORD, digest_of
 from ocrep.serialization.tree import OWN, path_of
 
 X, Y = smooth_problem(90, 4)
@@ -245,9 +246,17 @@ def members(file):
 
 
 def write_zip(file, content):
+    """A zip file with a record whose digest fits, if the record makes sense."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, data in content.items():
-            archive.writestr(name, data)
+            if name != RECORD:
+                archive.writestr(name, data)
+    with zipfile.ZipFile(file, "a") as archive:
+        record = content.get(RECORD)
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
+            record = json.dumps({**json.loads(record), "digest": digest_of(archive)})
+        if record is not None:
+            archive.writestr(RECORD, record)
 
 
 def test_a_pickle_is_refused_and_nothing_in_it_runs(file, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -44,19 +45,31 @@ class ModelInfo:
     created: str
     """When it was written, in UTC (ISO 8601)."""
     format: int
+    digest: str
+    """A hash of everything else in the file: what was changed on the way is noticed."""
 
 
 def write(path: str | os.PathLike[str], skops_data: bytes, *, tree: Any, type_name: str) -> None:
     """Write the arrays of a skops file with our tree and record; an existing file is replaced as a whole."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    info = ModelInfo(type_name, __version__, sklearn.__version__, now, FORMAT)
     source = zipfile.ZipFile(io.BytesIO(skops_data))
-    with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
-        for member in source.infolist():
-            if member.filename != SKOPS_TREE:
-                archive.writestr(member, source.read(member))
-        archive.writestr(TREE, json.dumps(tree))
-        archive.writestr(RECORD, json.dumps(asdict(info), indent=2))
+    with replacing(path) as part:
+        with zipfile.ZipFile(part, "w") as archive:
+            for member in source.infolist():
+                if member.filename != SKOPS_TREE:
+                    archive.writestr(member, source.read(member))
+            archive.writestr(TREE, json.dumps(tree))
+        with zipfile.ZipFile(part, "a") as archive:
+            info = ModelInfo(type_name, __version__, sklearn.__version__, now, FORMAT, digest_of(archive))
+            archive.writestr(RECORD, json.dumps(asdict(info), indent=2))
+
+
+def digest_of(archive: zipfile.ZipFile) -> str:
+    """A hash of the names and the contents of all members but the record."""
+    found = hashlib.sha256()
+    for name in sorted(set(archive.namelist()) - {RECORD}):
+        found.update(json.dumps([name, hashlib.sha256(archive.read(name)).hexdigest()]).encode())
+    return found.hexdigest()
 
 
 def read(path: str | os.PathLike[str]) -> tuple[bytes, ModelInfo]:
@@ -76,6 +89,7 @@ def read(path: str | os.PathLike[str]) -> tuple[bytes, ModelInfo]:
             names = set(archive.namelist())
             ours = {RECORD, TREE} <= names and SKOPS_TREE not in names
             record = json.loads(archive.read(RECORD)) if ours else None
+            digest = digest_of(archive) if ours else ""
     except (zipfile.BadZipFile, zlib.error, ValueError, RuntimeError, EOFError) as error:
         raise ModelFileError(f"{path} is damaged: {error}") from error
     if not isinstance(record, dict):
@@ -83,10 +97,12 @@ def read(path: str | os.PathLike[str]) -> tuple[bytes, ModelInfo]:
     try:
         info = ModelInfo(**{field.name: record[field.name] for field in fields(ModelInfo)})
         _release(info.ocrep_version)
-        if [type(value) for value in asdict(info).values()] != [str, str, str, str, int]:
+        if [type(value) for value in asdict(info).values()] != [str, str, str, str, int, str]:
             raise TypeError("an entry of the wrong type")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} is damaged: its record does not say how it was written ({error}).") from None
+    if info.format == FORMAT and info.digest != digest:
+        raise ModelFileError(f"{path} is damaged: its content was changed after it was written.")
     return data, info
 
 

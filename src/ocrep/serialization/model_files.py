@@ -14,6 +14,7 @@ from ocrep._features.activations import ACTIVATIONS
 from ocrep.serialization import archive
 from ocrep.serialization.archive import ModelFileError, ModelInfo
 from ocrep.serialization.tree import NAMES, OTHERS, OWN, from_file, path_of, to_file
+from ocrep.serialization.validation import check_model, check_tree
 
 _SLOW_TO_IMPORT = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 
@@ -83,7 +84,9 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     data, info = archive.read(path)
     archive.check_not_newer(info, path)
     try:
-        tree = from_file(archive.tree(data), f"{path} was written by ocrep {info.ocrep_version}")
+        tree = archive.tree(data)
+        check_tree(tree)
+        tree = from_file(tree, f"{path} was written by ocrep {info.ocrep_version}")
         data = archive.with_skops_tree(data, tree)
         allowed = _allowed(trusted)
         unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - allowed)
@@ -92,11 +95,14 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
                 f"{path} holds types that are not trusted: {', '.join(unknown)}. If you know each of them and where "
                 "the file comes from, name them in load_model(..., trusted=[...])."
             )
-        return skops_io.loads(data, trusted=sorted(allowed))
+        model = skops_io.loads(data, trusted=sorted(allowed))
+        check_model(model)
+        return model
     except ModelFileError:
         raise
     except Exception as error:  # the content of the file causes whatever goes wrong here
-        raise ModelFileError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        reason = (str(error).splitlines() or [""])[0]
+        raise ModelFileError(f"{path} is damaged: {type(error).__name__}: {reason}") from error
 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
