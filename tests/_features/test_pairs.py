@@ -110,6 +110,8 @@ def test_seeds_decide_the_layer():
     first, second = (layer(random_state=seed).fit(X, Y) for seed in (0, 1))
     assert not np.isclose(first.weights_, second.weights_).all(axis=0).any()
     np.testing.assert_array_equal(layer(random_state=np.random.RandomState(0)).fit(X, Y).weights_, first.weights_)
+    seen = [layer(weight_init="uniform", units_see=2, random_state=seed).fit(X).weights_ != 0 for seed in (0, 1)]
+    assert (seen[0] != seen[1]).any()
 
 
 @settings(deadline=None)
@@ -149,6 +151,33 @@ def test_sparse_rows_give_the_same_layer(activation, units_see):
     options = {"activation": activation, "units_see": units_see}
     dense = layer(**options).fit_transform(Z, Y)
     np.testing.assert_allclose(layer(**options).fit_transform(sparse.csr_array(Z), Y), dense, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_inputs_are_standardised_by_weight(make):
+    """The oracle: the weighted standard deviation; rows far away that hardly count do not widen it."""
+    rows = np.vstack([X, X[:3] * 1e3])
+    weight = np.r_[np.random.default_rng(0).uniform(1, 2, 60), np.full(3, 1e-12)]
+    drawn = draw_pairs(sample_of(make(rows), None, weight), np.zeros(4), np.ones(4), 5, 0)
+    mean = np.average(rows, axis=0, weights=weight)
+    deviation = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weight))
+    np.testing.assert_allclose(drawn.stretch, 1 / deviation, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "pairs"])
+def test_units_that_see_some_inputs_do_not_waste_them_on_constant_ones(weights):
+    rows = np.column_stack([np.full((60, 20), 3.7), X])
+    seen = layer(50, weight_init=weights, units_see=2).fit(rows, Y).weights_ != 0
+    assert (seen[20:].sum(axis=0) == 2).all()
+    assert (seen.sum(axis=0) == 2).all()
+
+
+def test_near_pairs_are_preferred_where_targets_hardly_ever_differ():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal((5000, 2)), np.arange(5000) == 7
+    distances = np.sqrt(pairs_of(rows, labels.astype(int), 300).squared)
+    apart = np.linalg.norm(rows[:2500] - rows[2500:], axis=1)
+    assert np.median(distances) < 0.8 * np.median(apart)
 
 
 def test_constant_inputs_get_no_weight():
@@ -259,10 +288,14 @@ def test_units_that_see_some_inputs_take_their_levels_at_two_rows():
         ({"units_see": 2, "weight_init": "orthogonal"}, "weight_init='orthogonal' needs all of them"),
         ({"units_see": 2, "activation": "gaussian"}, "activation='gaussian' needs all of them"),
         ({"weight_init": "pair"}, "Did you mean 'pairs'"),
+        ({"bias_range": (0.0, 1.0)}, "weight_init='pairs' takes them from the rows"),
     ],
 )
 def test_bad_parameters_say_what_to_use(options, message):
-    for model in (layer(**options), PinvRegressor(5, **{"weight_init": "pairs", **options})):
+    models = [layer(**options)]
+    if "bias_range" not in options:  # networks have none
+        models.append(PinvRegressor(5, **{"weight_init": "pairs", **options}))
+    for model in models:
         with pytest.raises(ValueError, match=message):
             model.fit(X, Y)
 
@@ -297,6 +330,12 @@ def test_class_weights_count_as_weights_of_rows():
     np.testing.assert_allclose(
         without.layer_.weights_, PinvClassifier(**options).fit(X[part], LABELS[part]).layer_.weights_, rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("activation", ["tanh", "gaussian"])
+def test_single_precision_is_right_to_its_digits(activation):
+    network = PinvRegressor(30, weight_init="pairs", activation=activation, gamma=1e-2, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(network.as_float32().predict(X), network.predict(X), atol=1e-4)
 
 
 def test_pairs_find_steps_that_uniform_weights_miss():
