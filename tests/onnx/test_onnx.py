@@ -18,7 +18,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 from support.pages import run_page
 from support.problems import smooth_problem
 
@@ -476,3 +476,36 @@ def test_a_single_input_keeps_all_its_digits(activation, options):
     x = X[:, :1] / 3.0
     model = PinvRegressor(**{"n_hidden": 10, "activation": activation, "random_state": 0, **options}).fit(x, Y)
     assert_predicts_as(model, x, Y, "float64")
+
+
+# Graphs are compared with their models before they are handed out
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (PolynomialFeatures(2), "cannot load|cannot write|differs from the model"),
+        (KBinsDiscretizer(5, encode="onehot-dense", quantile_method="averaged_inverted_cdf"), "differs from the model"),
+    ],
+    ids=name_of,
+)
+def test_a_graph_that_does_not_agree_is_not_written(step, reason, tmp_path):
+    model = make_pipeline(step, PinvRegressor(10, random_state=0)).fit(X, Y)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"old")
+    with pytest.raises(OnnxExportError, match=reason):
+        save_onnx(model, path)
+    assert path.read_bytes() == b"old"
+
+
+def test_a_pipeline_of_one_input_keeps_its_promise_or_says_so():
+    model = make_pipeline(StandardScaler(), PinvRegressor(10, random_state=0)).fit(X[:, :1], Y)
+    try:
+        graph = to_onnx(model, dtype="float64")
+    except OnnxExportError as error:
+        told = str(error)
+    else:
+        told = ""
+        found = run(graph, X=X[:, :1])["variable"].ravel()
+        np.testing.assert_allclose(found, model.predict(X[:, :1]), atol=1e-9 * np.std(Y), rtol=0)
+    assert not told or "differs from the model" in told

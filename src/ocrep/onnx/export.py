@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep import __version__
 from ocrep._errors import pick
 from ocrep._files.atomic import replacing
+from ocrep.onnx.comparison import check_graph
 from ocrep.onnx.converters import conversion_options, fills_text, register, require_skl2onnx
 from ocrep.onnx.network import OnnxExportError
 
@@ -28,11 +29,11 @@ _OPSETS = {"": 18, "ai.onnx.ml": 3}
 def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     """Convert a fitted model, alone or at the end of a scikit-learn pipeline, to an ONNX graph.
 
-    The graph computes in double. A model fitted on an array or on a data frame of numbers takes one input "X",
-    (n_samples, n_features); a pipeline that begins with a `ColumnTransformer` on a data frame takes one input per
-    column that it uses, (n_samples, 1), with the column's name: numbers or text. Regressors return "variable",
-    (n_samples, n_targets); classifiers return "label", "scores" as in `decision_function`, and "probabilities" if
-    calibrated.
+    The graph computes in double, and is compared with the model on a few rows before it is returned. A model
+    fitted on an array or on a data frame of numbers takes one input "X", (n_samples, n_features); a pipeline
+    that begins with a `ColumnTransformer` on a data frame takes one input per column that it uses, (n_samples,
+    1), with the column's name: numbers or text. Regressors return "variable", (n_samples, n_targets);
+    classifiers return "label", "scores" as in `decision_function`, and "probabilities" if calibrated.
 
     Parameters
     ----------
@@ -56,6 +57,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     graph = _double_graph(skl2onnx, model, inputs)
     _prepare_ends(graph.graph, [name for name, _ in inputs], single)
     _describe(graph, model)
+    check_graph(graph, model, inputs, single=single, example=example)
     return graph
 
 
