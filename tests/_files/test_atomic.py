@@ -126,3 +126,18 @@ def test_windows_keeps_the_old_file_if_it_stays_open(windows, tmp_path):
         part.write_text("new")
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("name", ["a" * 255, "ü" * 127])
+def test_the_longest_names_can_be_written(name, tmp_path):
+    with replacing(tmp_path / name) as part:
+        part.write_text("new")
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_what_a_killed_write_left_is_found(tmp_path):
+    target = tmp_path / "a+b.txt"
+    with replacing(target) as part:
+        part.write_text("new")
+        assert atomic.unfinished(target) == [part]
+    assert atomic.unfinished(target) == []

@@ -1,5 +1,6 @@
 """A fit that was interrupted goes on to the same bits, and only the same fit on the same rows does."""
 
+import errno
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
 from support.small_blocks import use_small_blocks
 
@@ -269,12 +271,12 @@ def test_a_file_that_is_not_a_checkpoint_raises_and_is_not_overwritten(interrupt
     whole = checkpoint.read_bytes()
     for damaged in (b"my thesis", whole[: len(whole) // 2]):
         checkpoint.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"fit\.ckpt is damaged or not a checkpoint: delete it"):
+        with pytest.raises(ValueError, match=r"fit\.ckpt is not a checkpoint of ocrep, or a damaged one"):
             interrupted(PinvRegressor(30, random_state=0))
         assert checkpoint.read_bytes() == damaged
     with checkpoint.open("wb") as file:
         np.save(file, np.ones(3))
-    with pytest.raises(ValueError, match=r"not a checkpoint: .*it is a single array"):
+    with pytest.raises(ValueError, match=r"not a checkpoint .*it is a single array"):
         interrupted(PinvRegressor(30, random_state=0))
     with checkpoint.open("wb") as file:
         np.savez(file, format=np.array("ocrep checkpoint 2"), fit=np.array("x"))
@@ -324,3 +326,35 @@ def test_an_activation_of_ones_own_is_told_apart_by_name(frame, tmp_path):
         with pytest.raises(ValueError, match="other parameters"):
             PinvRegressor(activation=other, **options).fit(scan(as_blocks(frame), **rows))
     PinvRegressor(activation=bent, **options).fit(scan(as_blocks(frame), **rows))
+
+
+def test_a_full_disk_is_a_warning_and_the_fit_goes_on(frame, tmp_path, monkeypatch):
+    paths, model = write(frame, tmp_path, "parquet", n_files=5), MODELS["gram"]
+    expected = clone(model).fit(scan(paths, target="y")).coef_
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.warns(
+        RuntimeWarning, match=r"fit\.ckpt could not be written \(No space left on device\): the fit goes on"
+    ):
+        fitted = clone(model).fit(scan(paths, target="y", checkpoint=tmp_path / "fit.ckpt", checkpoint_every=0))
+    np.testing.assert_array_equal(fitted.coef_, expected)
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_what_a_killed_fit_left_is_swept_and_nothing_else(frame, tmp_path):
+    paths = write(frame, tmp_path, "parquet", n_files=2)
+    ours, others = tmp_path / ".fit.ckpt.0123abcd.part", [tmp_path / ".fit.ckpt.x.part", tmp_path / ".a.0123abcd.part"]
+    for path in (ours, *others):
+        path.write_text("half")
+    PinvRegressor(5, random_state=0).fit(scan(paths, target="y", checkpoint=tmp_path / "fit.ckpt"))
+    assert not ours.exists()
+    assert all(path.exists() for path in others)
+
+
+def test_a_folder_is_not_called_a_checkpoint_to_delete(frame, tmp_path):
+    paths = write(frame, tmp_path, "parquet", n_files=2)
+    with pytest.raises(ValueError, match="is not a file: name a file, which need not exist"):
+        PinvRegressor(5, random_state=0).fit(scan(paths, target="y", checkpoint=tmp_path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         # A rename over a device such as /dev/null, by a user who may, would take it from every program.
         raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
-    part = target.with_name(f".{target.name}.{uuid4().hex[:8]}.part")
+    part = target.with_name(_part_name(target, uuid4().hex[:8]))
     # Until it has the mode of the file it replaces, only its owner may read it.
     part.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)
     try:
@@ -49,3 +50,15 @@ def _rename(part: Path, target: Path) -> None:
         else:
             return
     part.replace(target)
+
+
+def unfinished(path: str | os.PathLike[str]) -> list[Path]:
+    """Temporary files that writes of `path` left because the process was killed."""
+    target = Path(os.path.realpath(path))
+    pattern = re.compile(re.escape(_part_name(target, "#")).replace("\\#", "[0-9a-f]{8}"))
+    return [other for other in target.parent.glob(".*.part") if pattern.fullmatch(other.name)]
+
+
+def _part_name(target: Path, unique: str) -> str:
+    # Most systems allow 255 bytes for a name.
+    return f".{os.fsdecode(os.fsencode(target.name)[:200])}.{unique}.part"

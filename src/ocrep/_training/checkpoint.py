@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
-from ocrep._files.atomic import replacing
+from ocrep._files.atomic import replacing, unfinished
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
 from ocrep._linalg.folds import FoldFactors
@@ -54,14 +55,19 @@ class CheckpointFile:
     _saved_at: float = field(default_factory=monotonic)
 
     def load(self) -> Saved | None:
-        """What the same fit saved; None if there is no file."""
+        """What the same fit saved; None if there is no file. Half-written files of a killed fit are removed."""
+        for part in unfinished(self.path):
+            part.unlink(missing_ok=True)
         if not self.path.exists():
             return None
+        if not self.path.is_file():
+            raise ValueError(f"checkpoint={str(self.path)!r} is not a file: name a file, which need not exist.")
         try:
             held = _arrays_in(self.path)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(
-                f"{self.path} is damaged or not a checkpoint: delete it to start anew ({error})."
+                f"{self.path} is not a checkpoint of ocrep, or a damaged one ({error}): name another file, or delete "
+                "this one if it is yours to delete."
             ) from error
         if str(held["format"]) != _FORMAT or str(held["stage"]) not in _STAGES:
             raise ValueError(f"{self.path} is a checkpoint of another version of ocrep: delete it to start anew.")
@@ -95,6 +101,10 @@ class CheckpointFile:
         }
         with replacing(self.path) as part, part.open("wb") as file:
             np.savez(file, allow_pickle=False, **held)
+        self._saved_at = monotonic()
+
+    def put_off(self) -> None:
+        """Wait as long for the next save as if this one had worked."""
         self._saved_at = monotonic()
 
     def raise_other_rows(self) -> NoReturn:
@@ -153,11 +163,21 @@ class FileCheckpoint:
         return state
 
     def save(self, summary: Mergeable) -> None:
-        """Save the summary of the rows so far."""
-        if self._n_rows:
-            begun = self._fingerprints[: self._part.n_parts_read]
-            name = type(summary).__name__
+        """Save the summary of the rows so far; a disk that is full must not cost the work, so that is a warning."""
+        if not self._n_rows:
+            return
+        begun = self._fingerprints[: self._part.n_parts_read]
+        name = type(summary).__name__
+        try:
             self._file.save(Saved(name, self._n_rows, self._digest, begun, summary.to_arrays()))
+        except OSError as error:
+            self._file.put_off()
+            warnings.warn(
+                f"The checkpoint {self._file.path} could not be written ({error.strerror}): the fit goes on, and an "
+                "earlier checkpoint stays as it was.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def remove(self) -> None:
         self._file.path.unlink(missing_ok=True)
