@@ -56,7 +56,7 @@ def test_own_features_weights_and_too_few_rows():
     X, y = smooth_problem(60, 5)
     w = np.random.default_rng(0).uniform(0, 2, 60)
     table = compare_rules(X, y, n_hidden=None, rules=["gcv"], sample_weight=w, fit_intercept=True)
-    model = TikhonovRegressor().fit(X, y, sample_weight=w)
+    model = TikhonovRegressor("gcv").fit(X, y, sample_weight=w)
     assert table["gamma"][0] == pytest.approx(model.gamma_, rel=1e-4)
     predicted = model.predict(X)
     assert table["train_error"][0] == pytest.approx(np.sqrt(np.average((predicted - y) ** 2, weights=w)), rel=1e-6)

@@ -124,13 +124,13 @@ def test_without_test_rows_there_is_no_test_error():
 
 
 def test_too_few_rows_for_folds_and_zero_features_are_told():
-    d = diagnose(TikhonovRegressor(fit_intercept=False), [[1.0, 2.0]], [1.0], rules=["ocrep", "kfold"])
+    d = diagnose(TikhonovRegressor("gcv", fit_intercept=False), [[1.0, 2.0]], [1.0], rules=["ocrep", "kfold"])
     assert all(math.isnan(error) for error in d.cv_error)
     assert {skipped.rule for skipped in d.not_applicable} == {"kfold", "gcv"} - {line.rule for line in d.rules}
     assert {f.topic: f.code for f in d.verdict.findings}["advice"] == "default"
     assert json.loads(d.to_json())["cv_error"][0] is None
     assert "too few rows for cross-validation" in render(d)
-    zero = diagnose(TikhonovRegressor(fit_intercept=False), np.zeros((9, 2)), np.arange(9.0), rules=["ocrep"])
+    zero = diagnose(TikhonovRegressor("gcv", fit_intercept=False), np.zeros((9, 2)), np.arange(9.0), rules=["ocrep"])
     assert {f.topic: f.code for f in zero.verdict.findings}["conditioning"] == "zero"
     assert "All features are zero" in render(zero)
 

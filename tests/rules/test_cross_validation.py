@@ -228,6 +228,14 @@ def test_ocrep_cv_lies_between_ocrep_and_cross_validation():
 # --- folds ---------------------------------------------------------------------------------------------------
 
 
+def test_folds_of_rows_without_weight_still_tell_that_there_were_rows():
+    H, T = problem("tall")
+    folds = FoldFactors.empty(FoldPlan()).absorb([(H, T, np.zeros(len(H)))], intercept=True)
+    assert folds.filled == ()
+    assert folds.merged().counts.n_seen > 0
+    assert folds.merged().counts.weight_sum == 0.0
+
+
 def test_blocks_and_order_of_merging_do_not_matter():
     H, T = problem("tall")
     whole = FoldFactors.empty(FoldPlan()).absorb([(H, T, None)], intercept=True)

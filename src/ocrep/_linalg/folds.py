@@ -74,7 +74,8 @@ class FoldFactors:
 
     def merged(self) -> Factor:
         if "_merged" not in self.__dict__:
-            self.__dict__["_merged"] = reduce(Factor.merge, self._filled)
+            # Without a row of positive weight, the factors still say how many rows were seen.
+            self.__dict__["_merged"] = reduce(Factor.merge, self._filled or tuple(filter(None, self.factors)))
         return self.__dict__["_merged"]
 
     @cached_property

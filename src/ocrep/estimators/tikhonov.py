@@ -16,7 +16,7 @@ class TikhonovRegressor(Regression):
 
     Parameters
     ----------
-    gamma : str, Rule or float, default="gcv"
+    gamma : str, Rule or float, default="kfold"
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
         or a number ≥ 0. "none" is the plain pseudoinverse.
     fit_intercept : bool, default=True
@@ -36,7 +36,7 @@ class TikhonovRegressor(Regression):
 
     def __init__(
         self,
-        gamma: str | float | Rule = "gcv",
+        gamma: str | float | Rule = "kfold",
         *,
         fit_intercept: bool = True,
         store_folds: bool | int = False,
@@ -60,7 +60,7 @@ class TikhonovClassifier(Classification):
 
     Parameters
     ----------
-    gamma : str, Rule or float, default="gcv"
+    gamma : str, Rule or float, default="kfold"
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
         or a number ≥ 0. "none" is the plain pseudoinverse.
     fit_intercept : bool, default=True
@@ -80,7 +80,7 @@ class TikhonovClassifier(Classification):
 
     def __init__(
         self,
-        gamma: str | float | Rule = "gcv",
+        gamma: str | float | Rule = "kfold",
         *,
         fit_intercept: bool = True,
         store_folds: bool | int = False,
