@@ -414,7 +414,7 @@ def test_steps_without_an_onnx_form():
 
     with pytest.raises(OnnxExportError, match=r"cannot write a step of this Pipeline, for it says: .*Unknown"):
         to_onnx(make_pipeline(Unknown(), PinvRegressor(5)).fit(X, Y))
-    hashed = make_pipeline(HashingVectorizer(n_features=8), TikhonovRegressor()).fit(
+    hashed = make_pipeline(HashingVectorizer(n_features=8), TikhonovRegressor("gcv")).fit(
         ["a b", "b c", "c"], [1.0, 2.0, 3.0]
     )
     with pytest.raises(OnnxExportError, match="the model begins with HashingVectorizer"):
