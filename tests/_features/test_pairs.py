@@ -12,7 +12,7 @@ from support.problems import smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovRegressor
 from ocrep._features.activations import ACTIVATIONS
-from ocrep._features.pairs import draw_pairs
+from ocrep._features.pairs import ScaledRows, draw_pairs
 from ocrep._rows.block import Block
 from ocrep._rows.sample import SAMPLE_ROWS, RowSample
 
@@ -42,7 +42,8 @@ def sample_of(X, y=None, weight=None):
 
 def pairs_of(X, y=None, n_units=20, seed=0, **options):
     n_inputs = X.shape[1]
-    return draw_pairs(sample_of(X, y), np.zeros(n_inputs), np.ones(n_inputs), n_units, seed, **options)
+    rows = ScaledRows.of(sample_of(X, y), np.zeros(n_inputs), np.ones(n_inputs), "pairs")
+    return draw_pairs(rows, n_units, seed, **options)
 
 
 def rows_of(X, pairs):
@@ -158,7 +159,7 @@ def test_inputs_are_standardised_by_weight(make):
     """The oracle: the weighted standard deviation; rows far away that hardly count do not widen it."""
     rows = np.vstack([X, X[:3] * 1e3])
     weight = np.r_[np.random.default_rng(0).uniform(1, 2, 60), np.full(3, 1e-12)]
-    drawn = draw_pairs(sample_of(make(rows), None, weight), np.zeros(4), np.ones(4), 5, 0)
+    drawn = draw_pairs(ScaledRows.of(sample_of(make(rows), None, weight), np.zeros(4), np.ones(4), "pairs"), 5, 0)
     mean = np.average(rows, axis=0, weights=weight)
     deviation = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weight))
     np.testing.assert_allclose(drawn.stretch, 1 / deviation, rtol=1e-9)
@@ -248,7 +249,7 @@ def test_rows_that_differ_are_found_however_few_they_are():
 @pytest.mark.parametrize("rows", [np.ones((1, 2)), np.ones((5, 2)), np.nextafter([[0.1], [0.1]], [[0], [1]])])
 @pytest.mark.parametrize("scaling", ["minmax", None])
 def test_one_distinct_row_is_not_enough(rows, scaling):
-    with pytest.raises(ValueError, match="two training rows with different inputs, but only one sample"):
+    with pytest.raises(ValueError, match="training rows with different inputs, but only one sample"):
         layer(input_scaling=scaling).fit(rows, np.arange(float(len(rows))))
     with pytest.raises(ValueError, match="one sample"):
         PinvRegressor(5, weight_init="pairs", input_scaling=scaling).fit(rows, np.arange(float(len(rows))))

@@ -1,4 +1,4 @@
-"""Units from pairs of training rows, near in their inputs and far in their targets preferred.
+"""Units from training rows: from pairs, near in inputs and far in targets preferred, or centred on single rows.
 
 After Bolager, Burak, Datar, Sun, Dietrich, "Sampling weights of deep neural networks" (2023). Distances are taken in
 inputs that are standardised over the sampled rows.
@@ -56,35 +56,65 @@ class Pairs:
         return weights, factor * low - np.sum(weights * self.first, axis=1), None
 
 
-def draw_pairs(
-    sample: RowSample,
-    center: np.ndarray,
-    scale: np.ndarray,
-    n_units: int,
-    seed: int,
-    units_see: int | None = None,
-    eps: float = EPS,
-) -> Pairs:
-    """Draw a pair for each unit; the first m of M pairs are those of m units. `eps` is the rounding of the inputs."""
-    on_zero = sparse.issparse(sample.X)  # sparse rows are not shifted, so that they stay sparse
-    X = sample.X.multiply(scale).tocsr() if on_zero else (sample.X - center) * scale
-    order = _order(X, sample)
-    X, y, weight = X[order], None if sample.y is None else sample.y[order], sample.weight[order]
-    U, stretch = _standardised(X, weight, eps)
-    if not stretch.any():
-        raise ValueError(
-            "weight_init='pairs' takes each unit from two training rows with different inputs, but "
-            f"{'only one sample is' if X.shape[0] else 'no row of positive weight is'} left when equal rows count once "
-            "(of a stream, the first block is taken): give rows that differ, or use weight_init='uniform'."
-        )
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaledRows:
+    """Sampled rows in scaled inputs, sorted, and the same standardised."""
+
+    X: Any
+    offset: np.ndarray
+    """What must be subtracted from sparse rows, which are not shifted, so that they stay sparse."""
+    U: Any
+    stretch: np.ndarray
+    y: np.ndarray | None
+    weight: np.ndarray
+    labels: bool
+
+    @classmethod
+    def of(cls, sample: RowSample, center: np.ndarray, scale: np.ndarray, asked: str, eps: float = EPS) -> ScaledRows:
+        """Scale, sort and standardise; `eps` is the rounding of the inputs, `asked` the weight_init for sentences."""
+        on_zero = sparse.issparse(sample.X)
+        X = sample.X.multiply(scale).tocsr() if on_zero else (sample.X - center) * scale
+        order = _order(X, sample)
+        X, y, weight = X[order], None if sample.y is None else sample.y[order], sample.weight[order]
+        U, stretch = _standardised(X, weight, eps)
+        if not stretch.any():
+            raise ValueError(
+                f"weight_init={asked!r} takes units from training rows with different inputs, but "
+                f"{'only one sample is' if X.shape[0] else 'no row of positive weight is'} left when equal rows count "
+                "once (of a stream, the first block is taken): give rows that differ, or use weight_init='uniform'."
+            )
+        return cls(X, center * scale if on_zero else np.zeros(X.shape[1]), U, stretch, y, weight, sample.labels)
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows by number, in scaled inputs."""
+        X = self.X[rows]
+        return X.toarray() - self.offset if sparse.issparse(X) else X
+
+
+def draw_pairs(rows: ScaledRows, n_units: int, seed: int, units_see: int | None = None) -> Pairs:
+    """Draw a pair for each unit; the first m of M pairs are those of m units."""
+    stretch = rows.stretch
     seen = None if units_see is None else seen_inputs(seed, n_units, units_see, stretch > 0.0)
-    near = _InputDistances(U, seen)
-    first, second = _chosen(near, _target_distances(y, weight, labels=sample.labels), n_units, seed).T
+    near = _InputDistances(rows.U, seen)
+    far = _target_distances(rows.y, rows.weight, labels=rows.labels)
+    first, second = _chosen(near, far, n_units, seed).T
     difference = near.differences(second, first, np.arange(n_units))
     difference = difference.toarray() if sparse.issparse(difference) else difference
     squared = row_norms(difference, squared=True)
-    x = X[first].toarray() - center * scale if on_zero else X[first]
-    return Pairs(x, difference / squared[:, None] * stretch, squared, stretch)
+    return Pairs(rows.dense(first), difference / squared[:, None] * stretch, squared, stretch)
+
+
+def draw_centers(rows: ScaledRows, factor: float, n_units: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centres, biases and metric of Gaussian units exp(−factor²·‖u − c‖²/d), d the number of inputs that vary.
+
+    The centres are training rows in random order; the first m of M are those of m units. Rows come twice only if there
+    are fewer than units.
+    """
+    n_rows = rows.X.shape[0]
+    rounds = [np.random.default_rng([seed, i]).permutation(n_rows) for i in range(-(-n_units // n_rows))]
+    centers = rows.dense(np.concatenate(rounds)[:n_units])
+    width = factor**2 / np.count_nonzero(rows.stretch)
+    return centers, np.full(n_units, width), rows.stretch
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,8 +16,10 @@ from ocrep._linalg.arrays import Array
 if TYPE_CHECKING:
     from ocrep._features.random_layer import RandomLayer
 
-PAIRS = "pairs"
-WEIGHT_INITS = ("uniform", "normal", "orthogonal", PAIRS)
+PAIRS, ROWS = "pairs", "rows"
+FROM_ROWS = (PAIRS, ROWS)
+"""Units that are taken from training rows."""
+WEIGHT_INITS = ("uniform", "normal", "orthogonal", *FROM_ROWS)
 
 
 def check_layer(layer: RandomLayer) -> None:
@@ -27,6 +29,11 @@ def check_layer(layer: RandomLayer) -> None:
     if layer.weight_init not in WEIGHT_INITS:
         pick("weight_init", layer.weight_init, dict.fromkeys(WEIGHT_INITS))
     weight_factor(layer.weight_scale, layer.n_hidden)
+    if layer.weight_init == ROWS and not activation_of(layer.activation).radial:
+        raise ValueError(
+            f"weight_init='rows' centres units on training rows, and activation={layer.activation!r} has no centre: "
+            "use activation='gaussian', or weight_init='pairs'."
+        )
     if layer.bias_range is not None:
         _check_bias_range(layer)
     if layer.units_see is not None:
@@ -39,10 +46,10 @@ def check_layer(layer: RandomLayer) -> None:
 
 def _check_bias_range(layer: RandomLayer) -> None:
     ends_of(layer.bias_range)
-    if layer.weight_init == PAIRS:
+    if layer.weight_init in FROM_ROWS:
         raise ValueError(
-            f"bias_range={layer.bias_range!r} draws biases, but weight_init='pairs' takes them from the rows: use "
-            "bias_range=None, or another weight_init."
+            f"bias_range={layer.bias_range!r} draws biases, but weight_init={layer.weight_init!r} takes them from the "
+            "rows: use bias_range=None, or another weight_init."
         )
 
 
@@ -61,8 +68,8 @@ def check_nested(layer: RandomLayer) -> None:
     if layer.weight_init == "orthogonal" or layer.weight_scale == "inverse_sqrt":
         raise ValueError(
             "Hidden sizes are compared along nested layers, but weight_init='orthogonal' and "
-            "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform', 'normal' or "
-            "'pairs', and a number as weight_scale."
+            "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform', 'normal', "
+            "'pairs' or 'rows', and a number as weight_scale."
         )
 
 

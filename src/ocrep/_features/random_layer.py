@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ocrep._errors import unchanged_on_error
 from ocrep._features.hidden_map import HiddenMap
-from ocrep._features.pairs import draw_pairs
-from ocrep._features.parameters import PAIRS, activation_of, check_layer, ends_of, weight_factor
+from ocrep._features.pairs import ScaledRows, draw_centers, draw_pairs
+from ocrep._features.parameters import FROM_ROWS, ROWS, activation_of, check_layer, ends_of, weight_factor
 from ocrep._features.seen_inputs import seen_inputs
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks
@@ -67,15 +67,15 @@ class RandomLayer(TransformerMixin, BaseEstimator):
     input_scaling : "minmax", (low, high) or None, default="minmax"
         "minmax" brings each input to [−1, 1] by its range over the rows of positive weight; `(low, high)`,
         numbers or one per input, gives that range; None leaves inputs alone. Constant inputs become 0.
-    weight_init : {"uniform", "normal", "orthogonal", "pairs"}, default="uniform"
+    weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows"}, default="uniform"
         Distribution of weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups of as many
-        units as there are inputs, with U(−1, 1) biases. "pairs" takes each unit from two training rows [1]_, see
-        the notes.
+        units as there are inputs, with U(−1, 1) biases. "pairs" takes each unit from two training rows [1]_, "rows"
+        centres Gaussian units on single ones; see the notes.
     weight_scale : float or "inverse_sqrt", default=1.0
-        Factor on weights and biases; "inverse_sqrt" is 1/√M. It divides the width of Gaussian units from pairs.
+        Factor on weights and biases; "inverse_sqrt" is 1/√M. It divides the width of Gaussian units from rows.
     bias_range : (low, high) or None, default=None
         Biases U(low, high) before `weight_scale`, such as (0, 1); None leaves their distribution to `weight_init`.
-        Not for "pairs".
+        Not for "pairs" and "rows".
     units_see : int, default=None
         How many inputs each unit sees, chosen at random among those that are not constant; None, or a number that
         is as large, means all. Not for "orthogonal" weights and "gaussian" units.
@@ -106,7 +106,10 @@ class RandomLayer(TransformerMixin, BaseEstimator):
     `weights_` and the direct link see. Targets are divided by their standard deviations; labels differ by 0 or 1. `fit`
     takes floating-point targets as numbers and others as labels; without targets it only prefers near rows.
 
-    The pairs come from at most 10,000 distinct rows of positive weight, chosen by a hash of what they hold. So the
+    With `weight_init="rows"` Gaussian units are centred on training rows in random order:
+    exp(−`weight_scale`²·‖u − c‖²/d) in standardised inputs u, where d is the number of inputs that vary.
+
+    The rows come from at most 10,000 distinct rows of positive weight, chosen by a hash of what they hold. So the
     order of the rows does not matter, and a weight equals repetition. Rules that hold rows out keep the layer fixed,
     and it was chosen by the targets of all rows, so their errors are a little too small.
 
@@ -169,7 +172,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
             X = checked_inputs(self, X, reset=True)
             weight = checked_weights(sample_weight, X)
             observed = observed_range(X, weight) if isinstance(self.input_scaling, str) else None
-            sample = _sample_of(X, y, weight) if self.weight_init == PAIRS else None
+            sample = _sample_of(X, y, weight) if self.weight_init in FROM_ROWS else None
             self.draw(X.shape[1], X.dtype, observed, sample)
             self.map_ = self.map_.to_device_of(X)
         return self
@@ -218,11 +221,15 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         center, stretch = _to_unit_interval(low, high, dtype)
         activation, rng = activation_of(self.activation), check_random_state(self.random_state)
         factor, metric = weight_factor(self.weight_scale, self.n_hidden), None
-        if self.weight_init == PAIRS:
+        if self.weight_init in FROM_ROWS:
             assert sample is not None
             seed = int(rng.randint(2**31 - 1))
-            pairs = draw_pairs(sample, center, stretch, self.n_hidden, seed, self.units_see, _rounding(dtype))
-            weights, biases, metric = pairs.units(activation, factor)
+            rows = ScaledRows.of(sample, center, stretch, self.weight_init, _rounding(dtype))
+            if self.weight_init == ROWS:
+                weights, biases, metric = draw_centers(rows, factor, self.n_hidden, seed)
+            else:
+                pairs = draw_pairs(rows, self.n_hidden, seed, self.units_see)
+                weights, biases, metric = pairs.units(activation, factor)
         else:
             units = factor * self._drawn(rng, stretch)
             weights, biases = units[:, :-1], units[:, -1].copy()

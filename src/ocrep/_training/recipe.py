@@ -12,7 +12,7 @@ import numpy as np
 
 from ocrep import rules
 from ocrep._errors import pick
-from ocrep._features.parameters import PAIRS, check_layer, check_nested
+from ocrep._features.parameters import FROM_ROWS, check_layer, check_nested
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.solve import SOLVERS
@@ -107,7 +107,7 @@ def _check_choices(solver: str, calibrate: str | None, forgetting: Any) -> None:
 
 def _needs(estimator: str, targets: Numbers | Labels, layer: RandomLayer | None) -> Needs:
     ranged = layer is not None and isinstance(layer.input_scaling, str)
-    sample = SAMPLE_ROWS if layer is not None and layer.weight_init == PAIRS else 0
+    sample = SAMPLE_ROWS if layer is not None and layer.weight_init in FROM_ROWS else 0
     if isinstance(targets, Numbers):
         return Needs(labels=False, range=ranged, sample=sample, estimator=estimator)
     given = targets.class_weight

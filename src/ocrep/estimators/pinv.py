@@ -30,7 +30,7 @@ class _Network(ClosedForm):
         "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
     input_scaling : "minmax", (low, high) or None, default="minmax"
         Scaling of each input to [−1, 1] by its range in training or a given range; None leaves inputs alone.
-    weight_init : {"uniform", "normal", "orthogonal", "pairs"}, default="uniform"
+    weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows"}, default="uniform"
         Distribution of the input weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups. "pairs"
         takes each unit from two training rows, near in their inputs and far in their targets preferred, as described
         in `RandomLayer`: among at most 10,000 rows; in `partial_fit`, and where rows can be read only once, among those
