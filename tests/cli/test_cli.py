@@ -282,7 +282,7 @@ def test_the_set_that_is_not_bundled(tmp_path, monkeypatch, capsys):
 def test_study(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(study.PROTOCOLS, "quick", TINY)
     assert run(["study", "quick", "--out", str(tmp_path), "--jobs", "1"]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'report.md'} holds the report.\n"
+    assert capsys.readouterr().out.splitlines()[-1].startswith(f"{tmp_path / 'report.md'} holds the report: ")
     (tmp_path / "report.md").unlink()
     assert run(["study", "report", str(tmp_path), "--json"]) == 0
     (tmp_path / "report.md").unlink()
@@ -293,9 +293,12 @@ def test_study(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "report.md").stat().st_size > 1000
     assert (other.code, other.out) == (exit_codes.OUTPUT, "")
     assert "holds another study" in other.err
+    file = study.publish(tmp_path, tmp_path / "results.parquet")
+    assert run(["study", "report", "--from", str(file), "--out", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "report.md").read_bytes() == (tmp_path / "report.md").read_bytes()
     asked = []
     monkeypatch.setattr(study, "run", lambda *asked_for, **options: asked.append((*asked_for, options)))
-    monkeypatch.setattr(study, "report", lambda folder: folder / "report.md")
+    monkeypatch.setattr(study, "report", lambda known, folder: folder / "report.md")
     assert run(["study", "full", "--out", str(tmp_path), "--jobs", "3", "--for", "60"]) == 0
     assert asked == [("full", tmp_path, {"n_jobs": 3, "seconds": 60.0})]
 

@@ -3,6 +3,6 @@
 from ocrep.study.page import report
 from ocrep.study.protocol import FULL, PROTOCOLS, QUICK, Protocol
 from ocrep.study.runner import run
-from ocrep.study.store import about
+from ocrep.study.store import about, load_study, publish
 
-__all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "about", "report", "run"]
+__all__ = ["FULL", "PROTOCOLS", "QUICK", "Protocol", "about", "load_study", "publish", "report", "run"]

@@ -93,7 +93,7 @@ def ratio_support(results: Results, variant: Variant, question: str) -> Support:
     rivals = ("gcv",) if question == "gcv" else ("cv", "kibria", "hoerl_kennard")
     distances, inside = [], 0
     for rivalry in _deciding(rivals):
-        values = ratios(results, variant, rivalry).predicted()
+        values = ratios(results, variant, rivalry).predicted
         if len(values) < 2:
             continue
         low, high = published_log_ratio(rivalry)

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from ocrep.study.protocol import REGRESSION
+
 EXPERIMENTS = {
     "ocrep_vs_cv": "OCReP and cross-validation at fixed sizes",
-    "hidden_size": "Hidden size by three-fold cross-validation",
-    "condition_ratio": "Condition ratios",
+    "hidden_size": "Sizes chosen by three-fold cross-validation",
+    "condition_ratio": "Condition numbers",
     "gcv": "Generalised cross-validation",
     "kibria": "Kibria's ridge estimate",
     "hoerl_kennard": "Hoerl and Kennard's ridge estimate",
@@ -24,20 +26,33 @@ EXPERIMENTS = {
     "relm": "RELM",
     "trop_elm": "TROP-ELM",
 }
+SMALL = ("iris", "wine", "machine_cpu")
+# The paper's numbers of its tables: for small data sets, Segment, medium ones; or for regression and classification.
+BY_SIZE = {"ocrep_vs_cv": (2, 3, 4), "gcv": (9, 10, 11)}
+BY_TASK = {"hidden_size": (5, 6), "condition_ratio": (7, 8)}
+ALONE = {"kibria": 12, "hoerl_kennard": 13, "elm": 14, "relm": 15, "trop_elm": 16}
 SIZE_CHOSEN = ("hidden_size", "relm", "trop_elm")  # each method has its own hidden size, chosen by cross-validation
 RIVAL_ALONE = ("gcv", "kibria", "hoerl_kennard")  # without OCReP, whose values are those of `ocrep_vs_cv`
+QUOTED = ("elm", "relm", "trop_elm")  # methods whose numbers the paper quotes from other groups, on other splits
 # Section 6.1 says which unmarked GCV cells are "statistically comparable"; OCReP wins the others.
 GCV_TIES = (("abalone", 100), ("housing", 100), ("diabetes", 100))
-# By the names in the last column of `published.csv`.
+# By the names in the last column of `published.csv`; those that begin with "std_" concern the standard deviation alone.
 MISPRINTS = {
     "repeated": "Segment M=1000 repeats Iris M=100 digit for digit (2.53/0.77 and 2.17/0.31); "
     "the ELM table gives 3.40/0.25 for OCReP in the same case.",
-    "squared": "TROP-ELM on Machine Cpu (264.03) and Housing (34.35): looks like MSE, not RMSE.",
+    "squared": "TROP-ELM on Housing (34.35) and Machine Cpu (264.03): the paper says that it took square roots of "
+    "published MSE. √34.35 = 5.86 would be an RMSE like its neighbours; √264.03 = 16.2 would not.",
     "std_delta_ailerons": "Unregularized Delta Ailerons: std 0.57 (times 1e-4) does not fit its neighbours.",
     "std_abalone": "OCReP on Abalone with optimised hidden size: std 0.32 does not fit its neighbours.",
+    "std_tenfold": "OCReP on Abalone: std 0.16 at M=50 and 0.03 at M=300 beside 0.007 and 0.003 at M=100 and 200: ten "
+    "times too large.",
+    "std_repeated": "Hoerl-Kennard on Abalone M=100: std 0.90 beside 0.016, 0.10 and 0.41 is Kibria's in the same "
+    "cell.",
+    "std_share": "RELM on Segment: std 0.0074 beside percentages; it may be a share of 1.",
     "same_size": "Unregularized M̄ equals OCReP's M̄ in all four classification sets.",
     "mark": "Kibria on Machine Cpu: marked as better than OCReP at M=50 (34.28 against 31.21) and not at M=100 "
     "(32.40 against 34.13): mark and numbers contradict each other.",
+    "same_error": "34.28 stands for Machine Cpu M=50 in both Kibria's and Hoerl and Kennard's table.",
 }
 MISPRINTS_IN_TEXT = (
     'The grid of "50 values [1e-25 … 1e25]" has 51.',
@@ -58,7 +73,37 @@ class Cell:
     std: float | None
     marked_best: bool
     rounding: float  # half a unit of the last digit that the paper prints
-    misprint: str  # a note on a suspected misprint, empty for most cells
+    notes: tuple[str, ...]  # names in `MISPRINTS`, none for most cells
+
+    @property
+    def misprint(self) -> bool:
+        """Whether the error itself is suspected."""
+        return any(not note.startswith("std_") and note != "same_size" for note in self.notes)
+
+    @property
+    def std_misprint(self) -> bool:
+        """Whether the standard deviation is suspected, alone or with the error."""
+        return any(note.startswith("std_") or note == "repeated" for note in self.notes)
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the paper quotes the value from another group."""
+        return self.method in QUOTED
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the value repeats that of another table: OCReP's in the comparisons with RELM and TROP-ELM."""
+        return self.experiment in ("relm", "trop_elm") and self.method == "ocrep"
+
+    @property
+    def table(self) -> int:
+        """The number of its table in the paper."""
+        if self.experiment in ALONE:
+            return ALONE[self.experiment]
+        if self.experiment in BY_TASK:
+            return BY_TASK[self.experiment][self.data not in REGRESSION]
+        kind = 0 if self.data in SMALL else 1 if self.data == "segment" else 2
+        return BY_SIZE[self.experiment][kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +138,9 @@ def cells() -> tuple[Cell, ...]:
 
 
 def _cell(experiment: str, data: str, n_hidden: str, method: str, error: str, std: str, mark: str, note: str) -> Cell:
-    best, rounding, misprint = mark == "1", _rounding(experiment, data, error), MISPRINTS.get(note, "")
-    deviation = float(std) if std else None
-    return Cell(experiment, data, int(n_hidden), method, float(error), deviation, best, rounding, misprint)
+    deviation, rounding = float(std) if std else None, _rounding(experiment, data, error)
+    notes = tuple(note.split())
+    return Cell(experiment, data, int(n_hidden), method, float(error), deviation, mark == "1", rounding, notes)
 
 
 def _rounding(experiment: str, data: str, text: str) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ocrep.study.protocol import REGRESSION, Variant
 
 Place = tuple[int, int]  # (split, draw)
@@ -25,6 +27,14 @@ class Row(NamedTuple):
     def packed(self) -> list[Any]:
         """Return plain values, numbers with the digits of float32."""
         return [v if v is None or isinstance(v, int | str) else float(f"{v:.7g}") for v in self]
+
+    def in_single_precision(self) -> Row:
+        """Return the row with the numbers that a float32 holds, as published files have them."""
+        numbers = (None if number is None else float(np.float32(number)) for number in self[3:])
+        return Row(self.n_hidden, self.method, self.targets, *numbers)
+
+
+NUMBERS = ("error", "gamma", "condition", "cv_error")
 
 
 class Case(NamedTuple):
@@ -50,10 +60,13 @@ class Results:
     def add(self, key: str, rows: Iterable[Row]) -> None:
         """Add the rows of the job with this key."""
         kind, data, split, draw, biases, *_ = key.split("/")
-        place = int(split), int(draw)
         for row in rows:
-            case = Case(kind, data, biases, row.targets, 0 if kind in SIZE_VARIES else row.n_hidden, row.method)
-            self.rows.setdefault(case, []).append((place, row))
+            self.put(kind, data, biases, (int(split), int(draw)), row.in_single_precision())
+
+    def put(self, kind: str, data: str, biases: str, place: Place, row: Row) -> None:
+        """Add one row."""
+        case = Case(kind, data, biases, row.targets, 0 if kind in SIZE_VARIES else row.n_hidden, row.method)
+        self.rows.setdefault(case, []).append((place, row))
 
     def of(self, kind: str, data: str, variant: Variant, n_hidden: int, method: str) -> list[tuple[Place, Row]]:
         """Return the rows of one case; an empty list if it was not run."""

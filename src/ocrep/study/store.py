@@ -18,8 +18,9 @@ import sklearn
 
 import ocrep
 from ocrep._files.atomic import replacing
-from ocrep.study.protocol import Protocol
+from ocrep.study.protocol import REVISION, Protocol
 from ocrep.study.results import Results, Row
+from ocrep.study.yardsticks import Study
 
 LINES, ABOUT, LOCK = "results.jsonl", "about.json", "run.lock"
 LEAST_FREE_BYTES = 50_000_000
@@ -132,3 +133,31 @@ def alone(folder: Path) -> Iterator[None]:
             least = f"{LEAST_FREE_BYTES // 10**6} MB"
             raise OSError(f"Less than {least} are free in {folder}: free some space, or choose another folder.")
         yield
+
+
+def load_study(source: str | Path) -> Study:
+    """Return the results of a folder or of a published file; raise a ValueError for those of another revision."""
+    source = Path(source)
+    if source.suffix == ".parquet":
+        from ocrep.study.published_results import read_parquet
+
+        known, results = read_parquet(source)
+    else:
+        known, results = about(source), collected(read_lines(source))
+    found = known["protocol"].get("revision")
+    if found != REVISION:
+        raise ValueError(
+            f"{source} holds results of revision {found} of the experiments, and this is revision {REVISION}: run the "
+            "study again, or use the version of ocrep that made them."
+        )
+    return Study(results, known)
+
+
+def publish(folder: str | Path, path: str | Path) -> Path:
+    """Write the results of a folder as one compressed Parquet file, and return its path."""
+    from ocrep.study.published_results import write_parquet
+
+    folder, path = Path(folder), Path(path)
+    known = {name: value for name, value in about(folder).items() if name != "machine"}
+    write_parquet(path, known, collected(read_lines(folder)))
+    return path

@@ -186,22 +186,37 @@ def _study(protocol: str, out: Path, jobs: int, seconds: float | None, as_json: 
             study.run(protocol, out, n_jobs=jobs, seconds=seconds)
     except (ValueError, RuntimeError) as error:  # the folder holds another study, or another run uses it
         raise OutputError(str(error)) from error
-    study_report(out, as_json)
+    study_report(out, as_json=as_json)
 
 
 def study_report(
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="A folder with the results of a study.")],
+    folder: Annotated[
+        Path | None, Argument(metavar="FOLDER", help="A folder with the results of a study.", show_default=False)
+    ] = None,
+    source: Annotated[
+        Path | None, Option("--from", metavar="FILE", help="A Parquet file with published results instead.")
+    ] = None,
+    out: Annotated[
+        Path | None, Option("--out", "-o", metavar="FOLDER", help="Where to write; next to the results by default.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report and the figures of a folder again."""
+    """Write the report and the figures again, from a folder or from published results."""
     from ocrep import study
     from ocrep._files.formats import DataError
     from ocrep._files.writing import writing
 
+    if (folder is None) == (source is None):
+        raise BadParameter("Give either a FOLDER with results, or --from FILE.")
+    place = folder or source
+    assert place is not None
     try:
-        study.about(folder)
+        known = study.load_study(place)
     except (OSError, ValueError) as error:
         raise DataError(str(error)) from error
-    with writing(folder):
-        page = study.report(folder)
-    printing.result(as_json, {"report": str(page)}, f"{page} holds the report.")
+    with writing(out or place):
+        page = study.report(known, out or (place if place.is_dir() else place.parent))
+    text = (
+        f"{page} holds the report: its first page says what reproduces. The figures are in {page.parent / 'figures'}."
+    )
+    printing.result(as_json, {"report": str(page)}, text)
