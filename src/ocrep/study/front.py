@@ -90,8 +90,8 @@ def _errors(study: Study) -> list[str]:
     if any(one.std_agrees is not None for one in own):
         good = share(one.std_agrees for one in own if not one.cell.std_misprint)
         told.append(
-            f"**Standard deviations**: {good} are within a factor of two of those on a typical split of ours (suspected "
-            f"misprints left out). Of those on our own reference split {share(one.own_std_agrees for one in own)} are."
+            f"**Standard deviations**: {good} are within a factor of two of those on a typical split of ours, suspected "
+            f"misprints left out. Of those on our own reference split {share(one.own_std_agrees for one in own)} are."
         )
     return told
 
