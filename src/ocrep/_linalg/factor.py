@@ -207,7 +207,7 @@ def _of_many_rows(factor: Factor | None, new: RowBlock, counts: Counts) -> Facto
 
 def _stacked(counts: Counts, *factors: Factor, rows: tuple[Array, Array] | None = None) -> Triangle:
     """The triangle of the rows of several factors, about the shift of `counts`, and of further rows [F | T]."""
-    parts = [_root_about(factor, counts.shift) for factor in factors] + ([] if rows is None else [rows])
+    parts = [root_about(factor, counts.shift) for factor in factors] + ([] if rows is None else [rows])
     lefts = [factor.triangle.left for factor in factors if factor.rows is None]
     if len(parts) == 1:
         return Triangle.of(*parts[0], *lefts)
@@ -215,7 +215,7 @@ def _stacked(counts: Counts, *factors: Factor, rows: tuple[Array, Array] | None 
     return Triangle.of(*(xp.concat(list(columns)) for columns in zip(*parts, strict=True)), *lefts)
 
 
-def _root_about(factor: Factor, shift: Array) -> tuple[Array, Array]:
+def root_about(factor: Factor, shift: Array) -> tuple[Array, Array]:
     """Rows [F | T] with the inner products of √w·[1 | H − s | T − s] about another shift s.
 
     In a triangle, only the row that belongs to the ones column changes.

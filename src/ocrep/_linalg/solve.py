@@ -28,10 +28,19 @@ MANY_FOLDS = 20
 class Solved:
     """The factor of the rows and, if they were asked for, one per fold."""
 
-    factor: Factor
+    whole: Factor | None
+    """The factor of all rows, where it is not simply the merge of the folds'."""
     folds: FoldFactors | None = None
     spectrum: Spectrum | None = None
     """The spectrum of the factor, where the route had to compute it."""
+
+    @property
+    def factor(self) -> Factor:
+        """The factor of all rows."""
+        if self.whole is not None:
+            return self.whole
+        assert self.folds is not None
+        return self.folds.merged()
 
 
 def solve(passes: Passes, *, intercept: bool, solver: str = "auto", folds: FoldPlan | None = None) -> Solved:
@@ -110,7 +119,7 @@ class _Run:
         if self._plan is None:
             return Solved(self._passes.accumulate(FactorWork(self._intercept)))
         folds = self._passes.accumulate(FoldFactorsWork(self._intercept, self._plan))
-        return Solved(folds.merged(), folds)
+        return Solved(None, folds)
 
     def _preconditioned(
         self, R1: Triangle, counts: Counts, *, alike: bool = False, saved: bool = True

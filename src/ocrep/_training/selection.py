@@ -12,12 +12,15 @@ from typing import Any
 
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.parallel import at_once
+from ocrep._linalg.quick_folds import QuickFolds, quick_folds
+from ocrep._linalg.solve import Solved
 from ocrep._rows.rows import Rows
 from ocrep._rows.survey import Survey, needs_of_all
 from ocrep._training.held_out import squared_errors_of
 from ocrep._training.learned import Learned
 from ocrep._training.recipe import Recipe
-from ocrep._training.train import Training, again, calibrated, decide, factor_rows
+from ocrep._training.train import Training, factor_rows, finish
+from ocrep.rules.cross_validation import is_confirmed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +57,7 @@ Report = Callable[[int, Trial], None]
 
 
 def select(candidates: Sequence[Candidate], rows: Rows, report: Report) -> Selection:
-    """Train all candidates; those that fail are named in a warning, and the others go on.
+    """Try all candidates; those that fail are named in a warning, and the others go on.
 
     `report(number, trial)` is called after each.
     """
@@ -64,56 +67,91 @@ def select(candidates: Sequence[Candidate], rows: Rows, report: Report) -> Selec
     def attempt(number: int) -> Trial:
         start = perf_counter()
         try:
-            training, trial = _judged(candidates[number].recipe, rows, survey)
-            best.offer(number, trial.error, training)
+            tried = _Tried.of(candidates[number].recipe, rows, survey)
+            trial = tried.judged(tried.gamma, perf_counter() - start)
+            best.offer(number, trial.error, tried)
         except Exception as failure:  # whatever is wrong with one candidate, the others may do
-            trial = Trial(0.0, failure=failure)
-        trial = replace(trial, seconds=perf_counter() - start)
+            trial = Trial(perf_counter() - start, failure=failure)
         report(number, trial)
         return trial
 
     numbers = range(len(candidates))
-    trials = tuple(at_once(attempt, numbers) if rows.shared else map(attempt, numbers))
+    trials = list(at_once(attempt, numbers) if rows.shared else map(attempt, numbers))
     _warn_of_failures(candidates, trials)
-    training = best.training
-    assert training is not None
-    if candidates[best.number].recipe.calibrate is not None:
-        training = calibrated(training, again(training.factored, rows))
-    return Selection(trials, best.number, training)
+    assert best.tried is not None
+    training = best.tried.trained(rows)
+    trials[best.number] = best.tried.judged(training.choice.gamma, trials[best.number].seconds)
+    return Selection(tuple(trials), best.number, training)
 
 
-def _judged(recipe: Recipe, rows: Rows, survey: Survey) -> tuple[Training, Trial]:
-    recipe = replace(recipe, folds=recipe.folds or FoldPlan())
-    factored = factor_rows(recipe, Learned.of(recipe, survey, rows.n_rows), rows)
-    folds = factored.folds
-    assert folds is not None
-    if len(folds.filled) < 2:
-        raise ValueError(
-            f"Candidates are compared on rows held out, and {folds.n_read} sample(s) are too few or too alike for "
-            f"{folds.plan}: give more rows, or train one network without cross-validation."
-        )
-    training = decide(factored, recipe.rule, None, again(factored, rows))
-    errors, weights = squared_errors_of(recipe.rule, folds, training.choice.gamma), folds.weight_sums
-    by_fold = tuple(e / (w * folds.n_targets) for e, w in zip(errors, weights, strict=True))
-    trial = Trial(0.0, training.choice.gamma, sum(errors) / (sum(weights) * folds.n_targets), by_fold)
-    if not math.isfinite(trial.error):
-        raise ValueError("the held-out error is not finite: rescale the inputs or the targets.")
-    return training, trial
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """A candidate with all that was learned of the rows to judge it."""
+
+    recipe: Recipe
+    learned: Learned
+    solved: Solved
+    gamma: float
+    quick: QuickFolds | None = None
+    training: Training | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe, rows: Rows, survey: Survey) -> _Tried:
+        recipe = replace(recipe, folds=recipe.folds or FoldPlan())
+        learned = Learned.of(recipe, survey, rows.n_rows)
+        solved = factor_rows(recipe, learned, rows)
+        folds, rule = solved.folds, recipe.rule
+        assert folds is not None
+        if len(folds.filled) < 2:
+            raise ValueError(
+                f"Candidates are compared on rows held out, and {folds.n_read} sample(s) are too few or too alike for "
+                f"{folds.plan}: give more rows, or train one network without cross-validation."
+            )
+        quick = quick_folds(folds) if rule.needs == "folds" and not recipe.auto_size else None
+        rough = None if quick is None else quick.rough_spectrum()
+        if quick is not None and rough is not None:
+            choice = rule.choose(rough.spectrum, folds=quick)
+            if not is_confirmed(choice, quick):
+                quick = None
+            elif choice.gamma >= rough.certain_from:
+                return cls(recipe, learned, solved, choice.gamma, quick)
+        training = finish(replace(recipe, calibrate=None), learned, solved, rows, quick=quick)
+        return cls(recipe, learned, solved, training.choice.gamma, quick, training)
+
+    def judged(self, gamma: float, seconds: float) -> Trial:
+        """The exact held-out error at γ."""
+        folds = self.solved.folds if self.training is None else self.training.factored.folds
+        assert folds is not None
+        if self.quick is not None:
+            errors = self.quick.refined_errors(gamma).tolist()
+        else:
+            errors = squared_errors_of(self.recipe.rule, folds, gamma)
+        by_fold = tuple(e / (w * folds.n_targets) for e, w in zip(errors, folds.weight_sums, strict=True))
+        error = sum(errors) / (sum(folds.weight_sums) * folds.n_targets)
+        if not math.isfinite(error):
+            raise ValueError("the held-out error is not finite: rescale the inputs or the targets.")
+        return Trial(seconds, gamma, error, by_fold)
+
+    def trained(self, rows: Rows) -> Training:
+        """The candidate as if it had been trained alone."""
+        if self.training is not None and self.recipe.calibrate is None:
+            return self.training
+        return finish(self.recipe, self.learned, self.solved, rows, quick=self.quick)
 
 
 class _Best:
-    """The best training so far; the others need not be held."""
+    """The best candidate so far; what was learned for the others need not be held."""
 
     def __init__(self) -> None:
         self._lock, self._error = Lock(), math.inf
         self.number = -1
-        self.training: Training | None = None
+        self.tried: _Tried | None = None
 
-    def offer(self, number: int, error: float, training: Training) -> None:
-        """Keep a training if it is better, or as good and of an earlier candidate."""
+    def offer(self, number: int, error: float, tried: _Tried) -> None:
+        """Keep a candidate if it is better, or as good and earlier."""
         with self._lock:
-            if (error, number) < (self._error, self.number) or self.training is None:
-                self.number, self._error, self.training = number, error, training
+            if (error, number) < (self._error, self.number) or self.tried is None:
+                self.number, self._error, self.tried = number, error, tried
 
 
 def _warn_of_failures(candidates: Sequence[Candidate], trials: Sequence[Trial]) -> None:

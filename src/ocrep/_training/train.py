@@ -8,6 +8,7 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.passes import LocalPasses, Passes
+from ocrep._linalg.quick_folds import QuickFolds
 from ocrep._linalg.reweighted import reweighted, reweighted_folds
 from ocrep._linalg.solve import Solved, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
@@ -49,15 +50,14 @@ def train(recipe: Recipe, rows: Rows) -> Training:
     survey = rows.survey(recipe.needs)
     learned = Learned.of(recipe, survey, rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
-    factored = factor_rows(recipe, learned, rows, checkpoint)
-    training = decide(factored, recipe.rule, recipe.calibrate, again(factored, rows))
+    training = finish(recipe, learned, factor_rows(recipe, learned, rows, checkpoint), rows)
     if checkpoint is not None:
         checkpoint.remove()
     return training
 
 
-def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Factored:
-    """All that is learned from the rows before γ is chosen."""
+def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Solved:
+    """The factors of all rows."""
     solver = "qr" if rows.once else recipe.solver
     plan = recipe.folds if learned.division is None else learned.division.plan
     passes: Passes
@@ -65,8 +65,17 @@ def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCh
         passes = LocalPasses(learned.row_blocks(rows), checkpoint)
     else:
         passes = PartsPasses(learned, rows, recipe.needs)
-    factored = _factored(learned, solve(passes, intercept=recipe.intercept, solver=solver, folds=plan))
-    return _cut_to_size(recipe.rule, factored) if recipe.auto_size else factored
+    return solve(passes, intercept=recipe.intercept, solver=solver, folds=plan)
+
+
+def finish(
+    recipe: Recipe, learned: Learned, solved: Solved, rows: Rows, *, quick: QuickFolds | None = None
+) -> Training:
+    """What follows from the factors; `quick` saves time where they were made already."""
+    factored = _factored(learned, solved)
+    if recipe.auto_size:
+        factored = _cut_to_size(recipe.rule, factored)
+    return decide(factored, recipe.rule, recipe.calibrate, _again(factored, rows), quick)
 
 
 def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training:
@@ -85,15 +94,21 @@ def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training
     blocks = learned.row_blocks(rows)
     if folds is not None:
         folds = folds.absorb(blocks.read(), intercept=recipe.intercept, encode=blocks.encode)
-        solved = Solved(folds.merged(), folds)
+        solved = Solved(None, folds)
     else:
         solved = Solved(Factor.fold(blocks.blocks(), intercept=recipe.intercept, start=factor))
     return decide(_factored(learned, solved), recipe.rule, recipe.calibrate)
 
 
-def decide(factored: Factored, rule: Rule, calibrate: str | None, rows: RowBlocks | None = None) -> Training:
+def decide(
+    factored: Factored,
+    rule: Rule,
+    calibrate: str | None,
+    rows: RowBlocks | None = None,
+    quick: QuickFolds | None = None,
+) -> Training:
     """Choose γ by a rule, from the stored factors; `rows` only if they can be read again."""
-    choice = rule.choose(factored.spectrum, folds=factored.folds, rows=rows)
+    choice = rule.choose(factored.spectrum, folds=quick or factored.folds, rows=rows)
     training = Training(factored, choice, factored.spectrum.solution(choice.gamma))
     return training if calibrate is None else calibrated(training, rows)
 
@@ -106,7 +121,7 @@ def calibrated(training: Training, rows: RowBlocks | None) -> Training:
     return replace(training, calibrator=kind.on_left_out_rows(training.factored.spectrum, rows, training.choice.gamma))
 
 
-def again(factored: Factored, rows: Rows) -> RowBlocks | None:
+def _again(factored: Factored, rows: Rows) -> RowBlocks | None:
     """The rows once more, where they can be read again."""
     return factored.learned.row_blocks(rows) if isinstance(rows, LocalRows) and not rows.once else None
 

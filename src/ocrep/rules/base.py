@@ -59,6 +59,11 @@ class Curve:
         xp = array_namespace(self.criterion)
         return int(xp.argmin(xp.where(xp.isnan(self.criterion), xp.inf, self.criterion)))
 
+    @property
+    def best_gamma(self) -> float:
+        """The γ of the grid with the smallest criterion."""
+        return float(self.gammas[self.best])
+
     def __repr__(self) -> str:
         first, last, at = (float(self.gammas[i]) for i in (0, -1, self.best))
         least = float(self.criterion[self.best])

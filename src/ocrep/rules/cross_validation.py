@@ -13,6 +13,7 @@ from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.fold_plan import FoldPlan, Split, split_by_fold
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.leave_one_out import press
+from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Edge, FlooredRule, Needs, NotApplicable
 from ocrep.rules.criteria import GCV
@@ -106,7 +107,18 @@ class FoldRule(HeldOutRule):
                 stacklevel=2,
             )
             return GCV().choose(spectrum)
+        quick = quick_folds(folds) if folds is not None and self.needs == "folds" else None
+        if quick is not None:
+            choice = super().choose(spectrum, folds=quick)
+            if is_confirmed(choice, quick):
+                return choice
+            folds = quick.plain()
         return super().choose(spectrum, folds=folds, rows=rows)
+
+
+def is_confirmed(choice: Choice, quick: QuickFolds) -> bool:
+    """Whether a choice by quick folds is that by exact ones."""
+    return choice.curve is None or quick.confirms(min(choice.gamma, choice.curve.best_gamma))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

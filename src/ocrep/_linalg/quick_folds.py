@@ -1,0 +1,221 @@
+"""`QuickFolds`: held-out errors through eigenvalues of Gram matrices, confirmed where γ was chosen.
+
+Squaring costs an error about ε·σ₁²/γ of its size, so γ must be large enough. Where it was chosen, the weights are
+refined with the rows themselves until they are as right as those by reflections: that gives the exact errors, and the
+difference shows how good the whole curve is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ocrep._linalg.arrays import EPS, SMALLEST, Array
+from ocrep._linalg.blocks import slices_of
+from ocrep._linalg.factor import Factor, root_about
+from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.parallel import at_once
+from ocrep._linalg.spectrum import Spectrum, spectrum_of
+from ocrep._linalg.svd import rank_tolerance
+
+# 64 MB of float64: beyond that the rows are not copied, nor beyond 2 MB where they are much shorter than wide.
+_MOST_ENTRIES, _FEW_ENTRIES, _MUCH_WIDER = 2**23, 2**18, 8
+# The largest difference from the exact error, at the γ that was chosen. γ itself is then right to about ten times that.
+_CONFIRMED = 1e-7
+# Each step of refinement leaves about ε·σ₁²/γ of the error before it.
+_STEPS = 2
+# Eigenvalues below this many times ε·λ₁ are rounding.
+_NOISE = 16.0
+# γ = σ₁·σ_p is right to 10⁻⁶ if λ_p, refined, is above this share of λ₁.
+_CERTAIN_SHARE = 1e-11
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Roots:
+    """Rows √w·[1 | H − s] and √w·(T − s), or the triangle in their place."""
+
+    ones: np.ndarray | None
+    H: np.ndarray
+    T: np.ndarray
+    left: float
+    """What no weights can explain of the squared targets, beside these rows."""
+
+    @classmethod
+    def of(cls, factor: Factor, shift: Array) -> _Roots:
+        F, T = root_about(factor, shift)
+        first = int(factor.counts.intercept)
+        left = 0.0 if factor.rows else float(np.sum(factor.triangle.left**2))
+        return cls(F[:, :1] if first else None, F[:, first:], T, left)
+
+    def means(self) -> tuple[np.ndarray | float, np.ndarray | float]:
+        """Of H and T, about the shift; 0 without an intercept."""
+        if self.ones is None:
+            return 0.0, 0.0
+        weights = self.ones[:, 0] / np.sum(self.ones**2)
+        return weights @ self.H, weights @ self.T
+
+    def about(self, mean_H: np.ndarray | float, mean_T: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        if self.ones is None:
+            return self.H, self.T
+        return self.H - self.ones * mean_H, self.T - self.ones * mean_T
+
+
+def _stacked(roots: list[_Roots]) -> _Roots:
+    ones = None if roots[0].ones is None else np.concatenate([r.ones for r in roots if r.ones is not None])
+    H, T = (np.concatenate([getattr(r, name) for r in roots]) for name in ("H", "T"))
+    return _Roots(ones, H, T, sum(r.left for r in roots))
+
+
+class _Part:
+    """All folds but one, by the eigenvalues of AAᵀ or AᵀA, whichever is smaller, and the fold that they predict."""
+
+    def __init__(self, training: _Roots, held_out: _Roots) -> None:
+        means = training.means()
+        self._A, self._T = training.about(*means)
+        self._X, self._Y = held_out.about(*means)
+        self._left = held_out.left
+        self._wide = self._A.shape[0] < self._A.shape[1]
+        A = self._A
+        values, self._vectors = np.linalg.eigh(A @ A.T if self._wide else A.T @ A)
+        self._values = np.maximum(values, 0.0)
+        if self._wide:
+            self._B, self._z = (self._X @ A.T) @ self._vectors, self._vectors.T @ self._T
+        else:
+            self._B, self._z = self._X @ self._vectors, self._vectors.T @ (A.T @ self._T)
+
+    def squared_error(self, gamma: np.ndarray) -> np.ndarray:
+        """Σ w‖t − prediction‖² over the rows held out, for each γ."""
+        errors, (p, q) = [], self._z.shape
+        for some in slices_of(len(gamma), max(self._Y.size, self._z.size)):
+            # One product of matrices for all γ, (rows × γ·targets).
+            scaled = self._z[:, None, :] / (self._values[:, None] + gamma[some])[:, :, None]
+            error = (self._B @ scaled.reshape(p, -1)).reshape(len(self._B), -1, q) - self._Y[:, None, :]
+            errors.append(np.einsum("ngq,ngq->g", error, error))
+        return np.concatenate(errors) + self._left
+
+    def refined_error(self, gamma: float) -> float:
+        """The same for one γ, with weights that are refined until nothing is lost by squaring."""
+        A, scale = self._A, (self._values + gamma)[:, None]
+        W = self._vectors @ (self._z / scale)
+        W = A.T @ W if self._wide else W
+        for _ in range(_STEPS):
+            slope = A.T @ (self._T - A @ W) - gamma * W
+            if self._wide:  # (AᵀA + γ)⁻¹ = (I − Aᵀ(AAᵀ + γ)⁻¹A)/γ
+                W = W + (slope - A.T @ (self._vectors @ (self._vectors.T @ (A @ slope) / scale))) / gamma
+            else:
+                W = W + self._vectors @ (self._vectors.T @ slope / scale)
+        error = self._Y - self._X @ W
+        return float(np.sum(error * error)) + self._left
+
+
+class QuickFolds(FoldFactors):
+    """Folds whose held-out errors are found several times faster; good only for a γ that `confirms` accepts."""
+
+    @cached_property
+    def _roots(self) -> list[_Roots]:
+        filled = self._filled
+        return [_Roots.of(factor, filled[0].counts.shift) for factor in filled]
+
+    @cached_property
+    def _parts(self) -> list[_Part]:
+        roots = self._roots
+        pairs = [(roots[:v] + roots[v + 1 :], roots[v]) for v in range(len(roots))]
+        return at_once(lambda pair: _Part(_stacked(pair[0]), pair[1]), pairs)
+
+    def squared_errors(self, gamma: Array) -> Array:
+        """Σ w‖t − prediction‖² over each held-out fold, folds × γ."""
+        return np.stack([part.squared_error(gamma) for part in self._parts])
+
+    def refined_errors(self, gamma: float) -> np.ndarray:
+        """The same for one γ, exact."""
+        return np.array([part.refined_error(gamma) for part in self._parts])
+
+    def confirms(self, gamma: float) -> bool:
+        """Whether the errors at γ are right, and so those at all larger γ."""
+        if not gamma > 0.0:
+            return False
+        quick, exact = self.squared_errors(np.array([gamma]))[:, 0], self.refined_errors(gamma)
+        return bool(np.all(np.abs(quick - exact) <= _CONFIRMED * exact))
+
+    def plain(self) -> FoldFactors:
+        """The same folds by the exact way."""
+        return FoldFactors(self.plan, self.factors, self.n_read)
+
+    def rough_spectrum(self) -> RoughSpectrum | None:
+        """The singular values of all rows from eigenvalues; None where H is zero."""
+        roots, counts = _stacked(self._roots), self._filled[0].counts
+        A, _ = roots.about(*roots.means())
+        # The kernel of centred rows has one eigenvalue that is zero.
+        zero = int(counts.intercept and A.shape[0] < A.shape[1])
+        A = A.T if A.shape[0] < A.shape[1] else A
+        gram = A.T @ A
+        values = np.linalg.eigvalsh(gram)[::-1]
+        if not values[0] > SMALLEST**2:
+            return None
+        largest, noise = float(values[0]), _NOISE * EPS * float(values[0])
+        sigma = np.sqrt(values[values > noise])
+        if len(sigma) < len(values) - zero:
+            certain = largest**0.5 * float(sigma[-1])  # nothing smaller than σ₁ times the least that was found
+            sigma = np.append(sigma, rank_tolerance(counts.n_features, largest**0.5))
+        else:
+            sigma[-1] = _refined_singular_value(A, gram, float(sigma[-1]))
+            certain = 0.0 if sigma[-1] ** 2 > _CERTAIN_SHARE * largest else 2.0 * largest**0.5 * float(sigma[-1])
+        UtT = np.zeros((len(sigma), counts.n_targets))
+        known = {"sigma": sigma, "UtT": UtT, "residual": UtT[0], "discarded": sigma[:0]}
+        return RoughSpectrum(spectrum_of(counts, counts.shift, right=_NoVectors(counts.n_features), **known), certain)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoughSpectrum:
+    """Singular values without vectors, for rules that read only them.
+
+    Those below √ε·σ₁ are lost to rounding. The spectrum then ends at the rank tolerance, as that of a singular H does.
+    """
+
+    spectrum: Spectrum
+    certain_from: float
+    """From this γ on, a choice by the condition number does not depend on what was lost."""
+
+
+def _refined_singular_value(A: np.ndarray, gram: np.ndarray, sigma: float) -> float:
+    """‖Av‖, v by inverse iteration: an error of v counts only by its square, and nothing is lost by squaring A."""
+    # Not quite the eigenvalue, since the matrix must not be singular.
+    shifted = gram - (1.0 - 1e-6) * sigma**2 * np.eye(len(gram))
+    v = np.cos(np.arange(len(gram)) ** 2)
+    for _ in range(_STEPS + 2):
+        v = np.linalg.solve(shifted, v)
+        v /= np.linalg.norm(v)
+    return float(np.linalg.norm(A @ v))
+
+
+@dataclass(frozen=True, slots=True)
+class _NoVectors:
+    """Vectors that nobody asks for."""
+
+    n_features: int
+
+    def transposed(self) -> Array:
+        raise NotImplementedError
+
+    def times(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def coordinates(self, H: Array) -> Array:
+        raise NotImplementedError
+
+
+def quick_folds(folds: FoldFactors) -> QuickFolds | None:
+    """The same folds, quick; None where their spectra are known, where they are too large, or on a device."""
+    if isinstance(folds, QuickFolds):
+        return folds
+    filled = [factor for factor in folds.factors if factor is not None and factor.counts.n_rows]
+    if "spectra" in folds.__dict__ or len(filled) < 2:
+        return None
+    width = filled[0].n_features
+    height = sum(factor.rows.n_rows if factor.rows else width for factor in filled)
+    most = _FEW_ENTRIES if width > _MUCH_WIDER * height else _MOST_ENTRIES
+    if not isinstance(filled[0].counts.shift, np.ndarray) or height * width > most:
+        return None
+    return QuickFolds(folds.plan, folds.factors, folds.n_read)
