@@ -10,8 +10,8 @@ from ocrep import Factor, TikhonovRegressor
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.gram import GramSums, shifted_root
-from ocrep._linalg.preconditioned import PreconditionedSums
 from ocrep._linalg.passes import LocalPasses
+from ocrep._linalg.preconditioned import PreconditionedSums
 from ocrep._linalg.solve import solve
 from ocrep._linalg.triangle import Triangle
 

@@ -6,9 +6,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.problems import augmented_solution, smooth_problem
 
@@ -28,6 +30,7 @@ from ocrep import (
     save_model,
 )
 from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._training.held_out import TEMPERATURES
 from ocrep.onnx import to_onnx
 
 LAYERS = [
@@ -94,7 +97,27 @@ def test_held_out_errors_of_several_targets_weights_and_labels():
     ]
     for model, T, weight in models:
         wanted = [refitted_error(model, number, X, T, weight) for number in range(len(LAYERS))]
-        np.testing.assert_allclose(-model.cv_results_["mean_test_score"], wanted, rtol=1e-10)
+        np.testing.assert_allclose(model.cv_results_["squared_error"], wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("labels", [LABELS, np.where(LABELS == 1, "b", "a")])
+def test_labels_are_judged_by_the_log_loss_of_the_best_temperature(labels):
+    model = PinvClassifierCV(LAYERS, random_state=0).fit(X, labels, sample_weight=WEIGHT)
+    fold, T, columns = PLAN.of(X), codes(labels), np.unique(labels)
+    for number, parameters in enumerate(LAYERS):
+        options = {**parameters, "gamma": float(model.cv_results_["gamma"][number]), "random_state": 0}
+        H = RandomLayer(**{k: v for k, v in options.items() if k not in ("fit_intercept", "gamma")}).fit_transform(X)
+        outputs = np.empty((len(X), T.shape[1]))
+        for v in range(3):
+            part = TikhonovRegressor(options["gamma"], fit_intercept=options["fit_intercept"])
+            part.fit(H[fold != v], T[fold != v], sample_weight=WEIGHT[fold != v])
+            outputs[fold == v] = part.predict(H[fold == v])
+        scores = outputs if T.shape[1] > 1 else np.hstack([-outputs, outputs])
+        losses = [
+            log_loss(labels, softmax(a * scores, axis=1), sample_weight=WEIGHT, labels=columns) for a in TEMPERATURES
+        ]
+        assert 0 < np.argmin(losses) < len(losses) - 1
+        np.testing.assert_allclose(-model.cv_results_["mean_test_score"][number], min(losses), rtol=1e-8)
 
 
 def test_a_rule_that_does_not_hold_rows_out_chooses_anew_on_each_part():

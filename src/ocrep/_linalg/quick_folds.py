@@ -22,7 +22,7 @@ from ocrep._linalg.svd import rank_tolerance
 
 # 64 MB of float64: beyond that the rows are not copied, nor beyond 2 MB where they are much shorter than wide.
 _MOST_ENTRIES, _FEW_ENTRIES, _MUCH_WIDER = 2**23, 2**18, 8
-# The largest difference from the exact error, at the γ that was chosen. γ itself is then right to about ten times that.
+# The largest difference from the exact error, at the γ that was chosen.
 _CONFIRMED = 1e-7
 # Each step of refinement leaves about ε·σ₁²/γ of the error before it.
 _STEPS = 2
@@ -68,11 +68,23 @@ def _stacked(roots: list[_Roots]) -> _Roots:
     return _Roots(ones, H, T, sum(r.left for r in roots))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Refined:
+    """An output layer fitted without some rows, and Σ w‖t − prediction‖² over these."""
+
+    squared_error: float
+    weights: np.ndarray
+    """Features × targets."""
+    intercept: np.ndarray
+
+
 class _Part:
     """All folds but one, by the eigenvalues of AAᵀ or AᵀA, whichever is smaller, and the fold that they predict."""
 
-    def __init__(self, training: _Roots, held_out: _Roots) -> None:
+    def __init__(self, training: _Roots, held_out: _Roots, shift: np.ndarray) -> None:
         means = training.means()
+        M = training.H.shape[1]
+        self._mean_H, self._mean_T = shift[:M] + means[0], shift[M:] + means[1]
         self._A, self._T = training.about(*means)
         self._X, self._Y = held_out.about(*means)
         self._left = held_out.left
@@ -95,8 +107,8 @@ class _Part:
             errors.append(np.einsum("ngq,ngq->g", error, error))
         return np.concatenate(errors) + self._left
 
-    def refined_error(self, gamma: float) -> float:
-        """The same for one γ, with weights that are refined until nothing is lost by squaring."""
+    def refined(self, gamma: float) -> Refined:
+        """The output layer of one γ, refined until nothing is lost by squaring, and its held-out error."""
         A, scale = self._A, (self._values + gamma)[:, None]
         W = self._vectors @ (self._z / scale)
         W = A.T @ W if self._wide else W
@@ -107,7 +119,7 @@ class _Part:
             else:
                 W = W + self._vectors @ (self._vectors.T @ slope / scale)
         error = self._Y - self._X @ W
-        return float(np.sum(error * error)) + self._left
+        return Refined(float(np.sum(error * error)) + self._left, W, self._mean_T - self._mean_H @ W)
 
 
 class QuickFolds(FoldFactors):
@@ -122,22 +134,25 @@ class QuickFolds(FoldFactors):
     def _parts(self) -> list[_Part]:
         roots = self._roots
         pairs = [(roots[:v] + roots[v + 1 :], roots[v]) for v in range(len(roots))]
-        return at_once(lambda pair: _Part(_stacked(pair[0]), pair[1]), pairs)
+        return at_once(lambda pair: _Part(_stacked(pair[0]), pair[1], self._filled[0].counts.shift), pairs)
 
     def squared_errors(self, gamma: Array) -> Array:
         """Σ w‖t − prediction‖² over each held-out fold, folds × γ."""
         return np.stack([part.squared_error(gamma) for part in self._parts])
 
-    def refined_errors(self, gamma: float) -> np.ndarray:
-        """The same for one γ, exact."""
-        return np.array([part.refined_error(gamma) for part in self._parts])
+    def refined(self, gamma: float) -> list[Refined]:
+        """The output layer of one γ without each fold, and its error there, exact."""
+        return [part.refined(gamma) for part in self._parts]
 
     def confirms(self, gamma: float) -> bool:
         """Whether the errors at γ are right, and so those at all larger γ."""
         if not gamma > 0.0:
             return False
-        quick, exact = self.squared_errors(np.array([gamma]))[:, 0], self.refined_errors(gamma)
-        return bool(np.all(np.abs(quick - exact) <= _CONFIRMED * exact))
+        quick, exact = (
+            self.squared_errors(np.array([gamma]))[:, 0],
+            [part.squared_error for part in self.refined(gamma)],
+        )
+        return bool(np.all(np.abs(quick - exact) <= _CONFIRMED * np.array(exact)))
 
     def plain(self) -> FoldFactors:
         """The same folds by the exact way."""

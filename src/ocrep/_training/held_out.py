@@ -1,30 +1,101 @@
-"""The error of exact cross-validation of a rule on folds."""
+"""The errors of exact cross-validation: of squares from the factors alone, of probabilities by one more pass."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import add
+
+import numpy as np
+
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
+from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
 from ocrep._linalg.folds import FoldFactors
+from ocrep._rows.rows import Part, Rows
+from ocrep._rows.survey import Needs
+from ocrep._training.learned import Learned
 from ocrep.rules import Rule
 from ocrep.rules.base import check_usable
-from ocrep.rules.search import array_like
+
+# What outputs may be multiplied by to become the logits of probabilities, in steps of √2.
+TEMPERATURES = 2.0 ** (np.arange(-2, 11) / 2.0)
+
+Output = tuple[Array, Array]
+"""Weights, features × targets, and constants, one per target."""
 
 
-def squared_errors_of(rule: Rule, folds: FoldFactors, gamma: float) -> list[float]:
-    """Σ w‖t − prediction‖² over each held-out fold, for a rule that chose `gamma` on all rows.
+def outputs_without(rule: Rule, folds: FoldFactors, gamma: float) -> list[Output]:
+    """The output layer fitted without each fold, for a rule that chose `gamma` on all rows.
 
     A rule that holds rows out itself gets the error of the γ it chose, as in the paper's joint search; any other
     chooses anew on each training part.
     """
     check_usable(folds)
-    if rule.folds is not None or rule.needs == "rows":
-        gammas = array_like(folds.spectra[0].sigma, [gamma])
-        return [float(error) for error in folds.squared_errors(gammas)[:, 0]]
-    errors = []
-    for held_out, spectrum in folds.held_out():
-        chosen = rule.choose(spectrum).gamma
-        errors.append(float(held_out.squared_error(spectrum.weights(chosen), spectrum.intercept(chosen))))
-    return errors
+    fixed = rule.folds is not None or rule.needs == "rows"
+    chosen = [(spectrum, gamma if fixed else rule.choose(spectrum).gamma) for spectrum in folds.spectra]
+    return [(spectrum.weights(g), spectrum.intercept(g)) for spectrum, g in chosen]
+
+
+def squared_errors_of(folds: FoldFactors, outputs: Sequence[Output]) -> list[float]:
+    """Σ w‖t − prediction‖² over each held-out fold."""
+    held_out = (fold for fold, _ in folds.held_out())
+    return [float(fold.squared_error(*output)) for fold, output in zip(held_out, outputs, strict=True)]
 
 
 def cv_error_of(rule: Rule, folds: FoldFactors, gamma: float) -> float:
-    """The mean over all rows and targets, each row held out once."""
-    return sum(squared_errors_of(rule, folds, gamma)) / (sum(folds.weight_sums) * folds.n_targets)
+    """The mean squared error over all rows and targets, each row held out once."""
+    total = sum(squared_errors_of(folds, outputs_without(rule, folds, gamma)))
+    return total / (sum(folds.weight_sums) * folds.n_targets)
+
+
+def log_losses_of(learned: Learned, needs: Needs, rows: Rows, folds: FoldFactors, outputs: Sequence[Output]) -> Array:
+    """Σ w·(−log probability of the true class) over each held-out fold.
+
+    The probabilities are the softmax of the outputs times a factor, the one of `TEMPERATURES` with the least loss.
+    """
+    step = _LogLosses(learned, needs, folds.plan, dict(zip(folds.filled, outputs, strict=True)))
+    losses = rows.accumulate(step, add)
+    return losses[:, int(np.argmin(losses.sum(axis=0)))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LogLosses:
+    """One pass over the rows of a part; small, and sent to every worker."""
+
+    learned: Learned
+    needs: Needs
+    plan: FoldPlan
+    outputs: dict[int, Output]
+
+    def __call__(self, part: Part) -> np.ndarray | None:
+        """The losses of the rows of a part, folds × temperatures; None if it has no rows."""
+        if part.check(self.needs) == 0:
+            return None
+        rows, place = self.learned.row_blocks(part), {v: k for k, v in enumerate(self.outputs)}
+        losses = np.zeros((len(place), len(TEMPERATURES)))
+        for block in rows.read():
+            for v, mine in split_by_fold(block, self.plan):
+                if v not in place:  # all its rows have zero weight
+                    continue
+                H, T, weight = rows.encode(mine)
+                W, b = self.outputs[v]
+                outputs = array_namespace(W).matmul(as_float64(H), W) + b
+                losses[place[v]] += _log_losses(
+                    to_host(outputs), to_host(T), None if weight is None else to_host(weight)
+                )
+        return losses
+
+
+def _log_losses(outputs: np.ndarray, T: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Σ w·(−log probability of the true class), for each temperature."""
+    if T.shape[1] == 1:  # two classes: the second has the output, and the first its negative
+        outputs, T = np.hstack([-outputs, outputs]), np.hstack([-T, T])
+    # The output of each class less that of the true one.
+    beyond = outputs - np.sum(outputs * (T > 0.0), axis=1, keepdims=True)
+    most = np.max(beyond, axis=1, keepdims=True)
+    losses = []
+    for temperature in TEMPERATURES:
+        sums = np.sum(np.exp(temperature * (beyond - most)), axis=1)
+        loss = temperature * most[:, 0] + np.log(sums)
+        losses.append(np.sum(loss if weight is None else weight * loss))
+    return np.array(losses)

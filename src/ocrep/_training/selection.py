@@ -10,13 +10,15 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.solve import Solved
 from ocrep._rows.rows import Rows
 from ocrep._rows.survey import Survey, needs_of_all
-from ocrep._training.held_out import squared_errors_of
+from ocrep._training.held_out import log_losses_of, outputs_without, squared_errors_of
 from ocrep._training.learned import Learned
 from ocrep._training.recipe import Recipe
 from ocrep._training.train import Training, factor_rows, finish
@@ -37,10 +39,13 @@ class Trial:
 
     seconds: float
     gamma: float = math.nan
-    error: float = math.nan
-    """Mean squared error over all rows and targets, each row held out once."""
+    loss: float = math.nan
+    """What the candidates are judged by, over all rows, each held out once: for numbers the mean squared error, for
+    labels the mean log-loss."""
     by_fold: tuple[float, ...] = ()
     """The same for each fold."""
+    squared_error: float = math.nan
+    """Mean over all rows and targets, each row held out once."""
     failure: Exception | None = None
 
 
@@ -52,6 +57,9 @@ class Selection:
     best: int
     training: Training
 
+
+# γ by a rough spectrum and by the exact one are the same if they differ by no more: then the errors are too.
+_SAME_GAMMA = 1e-11
 
 Report = Callable[[int, Trial], None]
 
@@ -68,8 +76,8 @@ def select(candidates: Sequence[Candidate], rows: Rows, report: Report) -> Selec
         start = perf_counter()
         try:
             tried = _Tried.of(candidates[number].recipe, rows, survey)
-            trial = tried.judged(tried.gamma, perf_counter() - start)
-            best.offer(number, trial.error, tried)
+            trial = tried.judged(rows, tried.gamma, perf_counter() - start)
+            best.offer(number, trial.loss, tried)
         except Exception as failure:  # whatever is wrong with one candidate, the others may do
             trial = Trial(perf_counter() - start, failure=failure)
         report(number, trial)
@@ -79,8 +87,11 @@ def select(candidates: Sequence[Candidate], rows: Rows, report: Report) -> Selec
     trials = list(at_once(attempt, numbers) if rows.shared else map(attempt, numbers))
     _warn_of_failures(candidates, trials)
     assert best.tried is not None
-    training = best.tried.trained(rows)
-    trials[best.number] = best.tried.judged(training.choice.gamma, trials[best.number].seconds)
+    training, seconds = best.tried.trained(rows), trials[best.number].seconds
+    if abs(training.choice.gamma - best.tried.gamma) <= _SAME_GAMMA * best.tried.gamma:
+        trials[best.number] = replace(trials[best.number], gamma=training.choice.gamma)
+    else:
+        trials[best.number] = best.tried.judged(rows, training.choice.gamma, seconds)
     return Selection(tuple(trials), best.number, training)
 
 
@@ -118,19 +129,25 @@ class _Tried:
         training = finish(replace(recipe, calibrate=None), learned, solved, rows, quick=quick)
         return cls(recipe, learned, solved, training.choice.gamma, quick, training)
 
-    def judged(self, gamma: float, seconds: float) -> Trial:
-        """The exact held-out error at γ."""
+    def judged(self, rows: Rows, gamma: float, seconds: float) -> Trial:
+        """The exact held-out errors at γ."""
         folds = self.solved.folds if self.training is None else self.training.factored.folds
         assert folds is not None
         if self.quick is not None:
-            errors = self.quick.refined_errors(gamma).tolist()
+            refined = self.quick.refined(gamma)
+            outputs, squares = [(r.weights, r.intercept) for r in refined], [r.squared_error for r in refined]
         else:
-            errors = squared_errors_of(self.recipe.rule, folds, gamma)
-        by_fold = tuple(e / (w * folds.n_targets) for e, w in zip(errors, folds.weight_sums, strict=True))
-        error = sum(errors) / (sum(folds.weight_sums) * folds.n_targets)
-        if not math.isfinite(error):
+            outputs = outputs_without(self.recipe.rule, folds, gamma)
+            squares = squared_errors_of(folds, outputs)
+        weights = np.array(folds.weight_sums)
+        losses = squared = np.array(squares) / folds.n_targets
+        if self.recipe.targets.labels:
+            learned = self.learned if self.training is None else self.training.factored.learned
+            losses = log_losses_of(learned, self.recipe.needs, rows, folds, outputs)
+        loss = float(losses.sum() / weights.sum())
+        if not math.isfinite(loss):
             raise ValueError("the held-out error is not finite: rescale the inputs or the targets.")
-        return Trial(seconds, gamma, error, by_fold)
+        return Trial(seconds, gamma, loss, tuple((losses / weights).tolist()), float(squared.sum() / weights.sum()))
 
     def trained(self, rows: Rows) -> Training:
         """The candidate as if it had been trained alone."""

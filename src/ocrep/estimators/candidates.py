@@ -11,23 +11,38 @@ from ocrep._errors import pick
 Parameters = dict[str, Any]
 
 
-def _layer(weight_init: str, n_hidden: int, weight_scale: float = 1.0) -> Parameters:
-    layer = {"weight_init": weight_init, "n_hidden": n_hidden, "weight_scale": weight_scale}
-    return {**layer, "direct_link": True, "fit_intercept": True}
+def _layer(activation: str, weight_init: str, n_hidden: int, *, direct_link: bool = True, **more: Any) -> Parameters:
+    layer = {"n_hidden": n_hidden, "activation": activation, "weight_init": weight_init, **more}
+    return {**layer, "direct_link": direct_link, "fit_intercept": True}
 
 
-_UNIFORM, _PAIRS = _layer("uniform", 300), _layer("pairs", 300)
-# In the order of their cost: the first of equals wins.
-CANDIDATES: dict[str, tuple[Parameters, ...]] = {
-    "quick": (_UNIFORM, _PAIRS),
-    "default": (_UNIFORM, _PAIRS, _layer("pairs", 1000), _layer("uniform", 1000, 2.0), _layer("pairs", 1000, 2.0)),
-    "thorough": (
-        *(_layer("uniform", 300, scale) for scale in (0.5, 1.0, 2.0)),
-        *(_layer("pairs", 300, scale) for scale in (0.5, 1.0, 2.0)),
-        *(_layer("uniform", 1000, scale) for scale in (0.5, 1.0, 2.0)),
-        *(_layer("pairs", 1000, scale) for scale in (0.5, 1.0, 2.0)),
-    ),
-}
+def _lists() -> dict[str, tuple[Parameters, ...]]:
+    """The named lists; each begins with its best single layers, and of equals the first wins."""
+
+    def corners(n: int) -> Parameters:
+        return _layer("relu", "pairs", n, units_see=3)
+
+    def bumps(n: int) -> Parameters:
+        return _layer("gaussian", "pairs", n, direct_link=False)
+
+    def steps(n: int, **more: Any) -> Parameters:
+        return _layer("sigmoid", "pairs", n, **more)
+
+    def smooth(n: int, **more: Any) -> Parameters:
+        return _layer("sigmoid", "uniform", n, **more)
+
+    some = (corners(500), bumps(500), steps(500, units_see=3), steps(500), smooth(500))
+    large = (corners(1000), bumps(1000), steps(1000, units_see=3), steps(1000), smooth(1000))
+    more = (
+        _layer("gaussian", "pairs", 1000, units_see=3),
+        steps(1000, units_see=2, weight_scale=2.0),
+        smooth(1000, weight_scale=2.0),
+    )
+    small = (corners(300), bumps(300), steps(300, units_see=3))
+    return {"quick": small[:2], "default": some, "thorough": (*large, *more, *small)}
+
+
+CANDIDATES = _lists()
 
 
 def candidates_of(candidates: Any, network: type, own: Sequence[str]) -> list[Parameters]:

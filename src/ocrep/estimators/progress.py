@@ -33,7 +33,7 @@ class Progress:
         with self._lock:
             self._done += 1
             count = f"candidate {self._done} of {len(self._candidates)}"
-            told = f"failed: {trial.failure}" if trial.failure else f"held-out error {trial.error:.6g}"
+            told = f"failed: {trial.failure}" if trial.failure else f"held-out error {trial.loss:.6g}"
             if self._verbose:
                 print(f"{count}, {self._candidates[number]}: {told}, {trial.seconds:.2f} s", file=sys.stderr)
             elif sys.stderr.isatty() and perf_counter() - self._start > _PATIENCE:

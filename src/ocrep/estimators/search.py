@@ -60,8 +60,10 @@ class _Search(ClosedForm):
     cv_results_ : dict of arrays
         As that of `GridSearchCV`, one entry per candidate: `params`, `param_…`, `mean_test_score`,
         `split0_test_score`, …, `std_test_score`, `rank_test_score`, `mean_fit_time`; and `gamma`, the γ that the rule
-        chose. A score is minus the mean squared error (of the ±1 codes for labels) on rows held out; the mean is over
-        all rows, each held out once. Candidates that failed have NaN.
+        chose, and `squared_error`. A score is minus the mean squared error on rows held out, or for labels minus their
+        mean log-loss, under the softmax of the outputs times the factor that fits these rows best. `squared_error` is
+        that of the targets, or of the ±1 codes of labels. The means are over all rows, each held out once. Candidates
+        that failed have NaN.
     n_hidden_ : int
         Number of hidden units.
     layer_ : RandomLayer
@@ -114,7 +116,7 @@ class _Search(ClosedForm):
 def _results(chosen: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
     """The trials in the form of `GridSearchCV.cv_results_`."""
     trials = selection.trials
-    scores = np.array([-trial.error for trial in trials])
+    scores = np.array([-trial.loss for trial in trials])
     n_folds = max(len(trial.by_fold) for trial in trials)
     splits = np.full((n_folds, len(trials)), np.nan)
     for i, trial in enumerate(trials):
@@ -128,6 +130,7 @@ def _results(chosen: list[dict[str, Any]], selection: Selection) -> dict[str, An
     results.update({f"split{k}_test_score": split for k, split in enumerate(splits)})
     results["mean_test_score"], results["std_test_score"] = scores, np.std(splits, axis=0)
     results["rank_test_score"] = rankdata(np.where(np.isnan(scores), np.inf, -scores), method="min").astype(np.int32)
+    results["squared_error"] = np.array([trial.squared_error for trial in trials])
     results["gamma"] = np.array([trial.gamma for trial in trials])
     return results
 

@@ -1,0 +1,151 @@
+"""Held-out errors through eigenvalues: as good as promised, refined to the exact ones, and not used where they fail."""
+
+import numpy as np
+import pytest
+from support.device import on_device
+from support.problems import numbers_of, random_problem, with_condition
+
+from ocrep import Factor, rules
+from ocrep._linalg import quick_folds as module
+from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.quick_folds import quick_folds
+from ocrep.rules.cross_validation import is_confirmed
+
+EPS = np.finfo(float).eps
+SHAPES = {"tall": (160, 10), "training wide": (60, 50), "wide": (45, 60), "folds of both kinds": (100, 35)}
+
+
+def folds_of(H, T, *, intercept=True, weight=None, plan=FoldPlan()):  # noqa: B008 - frozen
+    blocks = [(numbers_of(H), H, T.reshape(len(T), -1), weight)]
+    return FoldFactors.empty(plan).absorb(blocks, intercept=intercept, encode=lambda block: block[1:])
+
+
+def problem(shape, n_targets=2, kappa=None):
+    n, m = SHAPES[shape]
+    H, T = random_problem(n, m, n_targets)
+    if kappa is not None:
+        H = with_condition(kappa, n, m) if n >= m else with_condition(kappa, m, n).T
+    return 7.0 * H + 3.0, T + 100.0
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_errors_and_output_layers_are_those_of_the_exact_folds(shape, weighted, intercept):
+    H, T = problem(shape)
+    weight = np.random.default_rng(1).uniform(0.0, 2.0, len(H)) if weighted else None
+    folds = folds_of(H, T, intercept=intercept, weight=weight)
+    quick, gammas = quick_folds(folds), np.logspace(-3, 6, 10)
+    np.testing.assert_allclose(quick.squared_errors(gammas), folds.squared_errors(gammas), rtol=1e-8)
+    for gamma in gammas:
+        refined = quick.refined(gamma)
+        exact = folds.squared_errors(np.array([gamma]))[:, 0]
+        np.testing.assert_allclose([part.squared_error for part in refined], exact, rtol=1e-11)
+        for part, spectrum in zip(refined, folds.spectra, strict=True):
+            np.testing.assert_allclose(part.weights, spectrum.weights(gamma), rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(part.intercept, spectrum.intercept(gamma), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_refinement_gives_back_what_squaring_lost(shape):
+    H, T = problem(shape, kappa=1e9)
+    folds, unit = folds_of(H, T), np.linalg.norm(H - H.mean(axis=0), 2) ** 2
+    quick = quick_folds(folds)
+    for share in (1e-4, 1e-7, 1e-9):
+        gamma = np.array([share * unit])
+        exact = folds.squared_errors(gamma)[:, 0]
+        lost = np.abs(quick.squared_errors(gamma)[:, 0] / exact - 1.0)
+        left = np.abs(np.array([part.squared_error for part in quick.refined(gamma[0])]) / exact - 1.0)
+        assert np.all(lost <= 100 * EPS / share)
+        assert np.all(left <= max(1e-12, 1e3 * EPS / share**0.5))
+        assert quick.confirms(gamma[0])
+
+
+def test_errors_that_cannot_be_trusted_are_not_confirmed():
+    H, T = problem("tall", kappa=1e12)
+    quick, unit = quick_folds(folds_of(H, T)), np.linalg.norm(H - H.mean(axis=0), 2) ** 2
+    assert not quick.confirms(EPS * unit)
+    assert not quick.confirms(0.0)
+    exact_fit = quick_folds(folds_of(H, H @ np.ones((H.shape[1], 1))))
+    assert not exact_fit.confirms(1e-9 * unit)  # the error itself is of the size of rounding
+
+
+@pytest.mark.parametrize("rule", [rules.KFold(), rules.OCRePCV(), rules.KFold(grid=[1e-3, 1.0, 1e3])])
+@pytest.mark.parametrize("kappa", [10.0, 1e6, 1e13])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rules_choose_as_by_exact_folds(shape, kappa, rule, monkeypatch):
+    H, T = problem(shape, kappa=kappa)
+    for noise in (0.0, 1e-6, 1.0):
+        targets = H @ np.cos(np.arange(2.0 * H.shape[1])).reshape(-1, 2) + noise * T
+        folds = folds_of(H, targets)
+        found = rule.choose(folds.merged().spectrum(), folds=folds).gamma
+        with monkeypatch.context() as patch:
+            patch.setattr("ocrep.rules.cross_validation.quick_folds", lambda folds: None)
+            wanted = rule.choose(folds.merged().spectrum(), folds=folds_of(H, targets)).gamma
+        errors = folds_of(H, targets).squared_errors(np.array([found, wanted])).sum(axis=0)
+        assert errors[0] == pytest.approx(errors[1], rel=1e-9, abs=0.0)
+        if noise == 1.0:  # without noise the error is flat
+            assert found == pytest.approx(wanted, rel=1e-6, abs=0.0)
+
+
+@pytest.mark.parametrize("kappa", [1e3, 1e5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_rough_spectrum_has_the_ends_of_the_exact_one(shape, kappa):
+    H, T = problem(shape, kappa=kappa)
+    folds = folds_of(H, T)
+    rough, exact = quick_folds(folds).rough_spectrum(), folds.merged().spectrum()
+    assert rough.spectrum.rank == exact.rank
+    assert rough.spectrum.largest == pytest.approx(exact.largest, rel=1e-12)
+    assert rough.spectrum.smallest == pytest.approx(exact.smallest, rel=1e-6)
+    assert rough.certain_from == 0.0
+
+
+def test_what_a_rough_spectrum_lost_is_told():
+    H, T = problem("tall", kappa=1e12)
+    lost = quick_folds(folds_of(H, T)).rough_spectrum()
+    largest = lost.spectrum.largest
+    assert lost.spectrum.smallest < 1e-13 * largest
+    assert 1e-9 < lost.certain_from / largest**2 < 1e-6
+    # A column twice: what was lost is zero, and the least singular value that counts is far above it.
+    H, T = problem("tall")
+    twice = quick_folds(folds_of(np.hstack([H, H[:, :1]]), T)).rough_spectrum()
+    assert twice.certain_from == pytest.approx(twice.spectrum.largest * twice.spectrum.sigma[-2])
+    assert quick_folds(folds_of(0.0 * H, T)).rough_spectrum() is None
+
+
+def test_a_doubtful_least_singular_value_is_told():
+    H, T = problem("tall", kappa=2e6)
+    rough = quick_folds(folds_of(H, T)).rough_spectrum()
+    assert rough.certain_from == pytest.approx(2.0 * rough.spectrum.largest * rough.spectrum.smallest)
+
+
+def test_the_vectors_of_a_rough_spectrum_are_not_there():
+    H, T = problem("tall")
+    right = quick_folds(folds_of(H, T)).rough_spectrum().spectrum.right
+    for ask in (right.transposed, lambda: right.times(H), lambda: right.coordinates(H)):
+        with pytest.raises(NotImplementedError):
+            ask()
+
+
+def test_where_folds_stay_exact(monkeypatch):
+    H, T = problem("tall")
+    folds = folds_of(H, T)
+    quick = quick_folds(folds)
+    assert quick_folds(quick) is quick
+    assert type(quick.plain()) is FoldFactors
+    _ = folds.spectra
+    assert quick_folds(folds) is None  # they are known already
+    assert quick_folds(folds_of(H[:1], T[:1])) is None
+    parts = tuple(Factor.of(on_device(H[v::3]), on_device(T[v::3]), intercept=True) for v in range(3))
+    assert quick_folds(FoldFactors(FoldPlan(), parts, len(H))) is None
+    wide = np.random.default_rng(0).standard_normal((60, 5000))
+    assert quick_folds(folds_of(wide, T[:60])) is None
+    monkeypatch.setattr(module, "_MOST_ENTRIES", 100)
+    assert quick_folds(folds_of(H, T)) is None
+
+
+def test_a_choice_without_a_curve_needs_no_confirmation():
+    H, T = problem("tall")
+    quick = quick_folds(folds_of(0.0 * H, T))
+    assert is_confirmed(rules.Choice("kfold", 0.0), quick)
