@@ -127,7 +127,8 @@ def _again(factored: Factored, rows: Rows) -> RowBlocks | None:
 
 
 def _factored(learned: Learned, solved: Solved) -> Factored:
-    factor = solved.factor
+    factor = solved.whole if solved.whole is not None or solved.folds is None else solved.folds.merged()
+    assert factor is not None
     if not factor.counts.weight_sum > 0.0:
         check_counts(factor.counts.n_seen, 0.0)
     return Factored(learned, factor, solved.folds, solved.spectrum or factor.spectrum())
