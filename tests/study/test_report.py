@@ -117,7 +117,7 @@ def test_the_first_page_counts_what_is_inside():
     assert "Of the 3 errors" in text
     assert "**2 lie between the 1st and the 99th percentile of ours**" in text
     assert "OCReP and cross-validation at fixed sizes: " in text
-    assert "Unexplained, 1 error outside: CV on Iris M=50 (table 2)." in text
+    assert "1 error outside, unexplained: CV on Iris M=50 (table 2)." in text
     assert "figures/overview.png" in text
 
 

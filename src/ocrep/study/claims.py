@@ -17,6 +17,7 @@ HOLDS, IN_PART, FAILS, NOT_TESTED = "holds", "holds in part", "does not hold", "
 NEAR = 1.1  # an error up to so many times the least one is close to it
 RISES = 1.05  # a curve that ends above so many times its minimum has risen
 RISES_MUCH = 1.2
+MANY = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,19 @@ class Claim:
     text: str
     verdict: str
     evidence: str
+    agree: tuple[bool, ...]  # for each case that the claim covers, whether it agrees
+
+    @property
+    def told(self) -> str:
+        """The verdict, with the number of cases that agree if it is not all of many."""
+        count = f" ({share(self.agree)})" if self.verdict in (IN_PART, FAILS) and len(self.agree) > MANY else ""
+        return self.verdict + count
 
 
 def claims(study: Study) -> list[Claim]:
     """Return all claims, in the paper's order."""
-    return [Claim(section, text, *_verdict(check(study))) for section, text, check in CHECKS]
+    found = ((section, text, check(study)) for section, text, check in CHECKS)
+    return [Claim(section, text, *_verdict(cases), tuple(cases[0])) for section, text, cases in found]
 
 
 Found = tuple[list[bool], str]  # which of the cases the claim covers agree with it, and the evidence
@@ -107,7 +116,9 @@ def _verdicts(pairs: Iterable[Pair]) -> tuple[Counter[str], Counter[str], Counte
 
 
 def _told(counts: Counter[str], rival: str) -> str:
-    return f"{rival} {counts['rival']}, OCReP {counts['ocrep']}, neither {counts['tie'] + counts['not rival']}"
+    if counts["not rival"]:  # where the paper marks only rivals that are better
+        return f"{rival} {counts['rival']}, not {rival} {counts['not rival']}"
+    return f"{rival} {counts['rival']}, OCReP {counts['ocrep']}, neither {counts['tie']}"
 
 
 def _counts(pairs: list[Pair], rival: str) -> str:

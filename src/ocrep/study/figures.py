@@ -14,7 +14,7 @@ import numpy as np
 
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, load_matplotlib
+from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, VERMILION, load_matplotlib
 from ocrep.study.curves import Along, along_gamma, along_sizes, chosen_gamma, stability
 from ocrep.study.overview import draw_overview
 from ocrep.study.protocol import REFERENCE_SPLIT, REGRESSION, SHOWN_RANGE
@@ -86,7 +86,7 @@ def _gain(axis: Axes, spectrum: Spectrum, balanced: float) -> None:
     fine = np.geomspace(1.3 * spectrum.largest, spectrum.smallest / 1.3, 300)
     curve = Factor.of(np.diag(fine), np.ones(fine.size)).spectrum()
     axis.plot(fine, 1.0 / fine, color=GREY, linestyle=":", label="γ = 0:  D = 1/σ")
-    for beta, color, marker, style in ((0.1, ORANGE, "s", "--"), (1.0, VERMILION, "o", "-"), (10.0, GREEN, "^", "-.")):
+    for beta, color, marker, style in ((0.1, BLUE, "s", "--"), (1.0, VERMILION, "o", "-"), (10.0, GREEN, "^", "-.")):
         factor = "" if beta == 1.0 else f"{beta:g} "
         axis.plot(fine, curve.gain(beta * balanced), color=color, linestyle=style)
         axis.plot(spectrum.sigma, spectrum.gain(beta * balanced), color=color, marker=marker, linestyle="")
@@ -144,7 +144,7 @@ def _panels(study: Study, draw: Callable[[Axes, Study, str], bool], x_label: str
         for axis in line[len(row) :]:
             axis.remove()
     legend = dict(sorted(legend.items()))
-    ncols = 1 if narrow else min(4, len(legend))
+    ncols = 1 if narrow else 2 if columns < 4 else len(legend)
     figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=ncols, frameon=False)
     return figure
 

@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections import Counter
 
 from ocrep.study.claims import FAILS, HOLDS, IN_PART, NOT_TESTED, Claim
-from ocrep.study.explanations import UNEXPLAINED, SplitOfPaper, by_reason, outside, splits_of_paper
+from ocrep.study.explanations import (
+    MISPRINT,
+    SPLIT,
+    UNEXPLAINED,
+    SplitOfPaper,
+    by_reason,
+    outside,
+    splits_of_paper,
+)
 from ocrep.study.protocol import BIASES, GCV_METHODS, TARGETS
 from ocrep.study.wording import bullets, listed, number, plural, title
 from ocrep.study.yardsticks import Calibration, Judged, Study, calibrate, of_methods, share
 
+WORDS = (HOLDS, IN_PART, FAILS, NOT_TESTED)
 _BIASES = {name: f"U({low:g}, {high:g})" for name, (low, high) in BIASES.items()}
 GROUPS = {
     "OCReP and cross-validation": ("ocrep", "cv"),
     "GCV": ("gcv",),
     "Kibria's estimate": ("kibria",),
     "Hoerl and Kennard's estimate": ("hoerl_kennard",),
+}
+REASONS = {
+    SPLIT: "while their ratios to OCReP (of OCReP: of cross-validation to it) agree, so that an unusual split would "
+    "explain them",
+    MISPRINT: "suspected misprints",
+    UNEXPLAINED: "unexplained",
 }
 QUESTIONS = {
     "biases": ("The biases", "Condition ratios with the printed digit", _BIASES),
@@ -66,9 +81,9 @@ def _counted(found: Calibration) -> str:
 
 def _findings(study: Study, claims: list[Claim]) -> list[str]:
     counts = Counter(claim.verdict for claim in claims)
-    untested = f", {counts[NOT_TESTED]} were not tested here." if counts[NOT_TESTED] else "."
-    verdicts = f"{counts[HOLDS]} hold, {counts[IN_PART]} hold in part, {counts[FAILS]} do not{untested}"
-    return [*_errors(study), *_conditions(study), *_winners(study), f"**Claims**: of {len(claims)}, {verdicts}"]
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WORDS if counts[verdict])
+    told = f"**Claims** of the paper, {len(claims)} in all: {verdicts}."
+    return [*_errors(study), *_conditions(study), *_winners(study), told]
 
 
 def _errors(study: Study) -> list[str]:
@@ -89,9 +104,10 @@ def _errors(study: Study) -> list[str]:
     own = [one for one in study.judged if not one.cell.quoted and not one.cell.repeated]
     if any(one.std_agrees is not None for one in own):
         good = share(one.std_agrees for one in own if not one.cell.std_misprint)
+        reference = share(one.own_std_agrees for one in own)
         told.append(
-            f"**Standard deviations**: {good} are within a factor of two of those on a typical split of ours, suspected "
-            f"misprints left out. Of those on our own reference split {share(one.own_std_agrees for one in own)} are."
+            f"**Standard deviations**: {good} are within a factor of two of those on a typical split of ours, "
+            f"suspected misprints left out. Of those on our own reference split {reference} are."
         )
     return told
 
@@ -129,16 +145,10 @@ def _caption() -> str:
 
 
 def _failures(study: Study, claims: list[Claim]) -> list[str]:
-    told = [
-        f"Section {claim.section}: \u201c{claim.text}\u201d {claim.evidence}"
-        for claim in claims
-        if claim.verdict == FAILS
-    ]
-    for reason, ones in by_reason(outside(study)).items():
-        names = listed(one.name for one in ones)
-        label = "Unexplained" if reason == UNEXPLAINED else f"Explained by {reason}"
-        told.append(f"{label}, {plural(len(ones), 'error')} outside: {names}.")
+    told = [f"Section {c.section}: \u201c{c.text}\u201d {c.evidence}" for c in claims if c.verdict == FAILS]
     told += [_split_told(one) for one in splits_of_paper(study) if one.easy or one.hard]
+    for reason, ones in by_reason(outside(study)).items():
+        told.append(f"{plural(len(ones), 'error')} outside, {REASONS[reason]}: {listed(one.name for one in ones)}.")
     return told or ["Nothing that was run contradicts the paper."]
 
 

@@ -42,7 +42,7 @@ def draw_overview(study: Study) -> Figure | None:
     ]
     _strip(right, names, points)
     left.set_title("published errors: all points of a row share the paper's unknown split")
-    right.set_title("published ratios (differences) of rival and OCReP: nearly free of the split")
+    right.set_title("published ratios of rival to OCReP: nearly free of the split")
     handles = [left.plot([], [], linestyle="", label=NAMES[m], **look)[0] for m, look in LOOKS.items()]
     handles.append(left.plot([], [], label="suspected misprint", **MISPRINT)[0])
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)

@@ -57,8 +57,12 @@ def report_text(study: Study, figures: Mapping[str, str]) -> str:
     """Return the report; `figures` are paths by name, relative to the report."""
     found = claims(study)
     parts = ["# The paper's experiments, run again", _lead(study), *front_page(study, found, figures.get("overview"))]
-    rows = [[claim.section, claim.text, f"**{claim.verdict}**", claim.evidence] for claim in found]
-    parts += ["## The paper's claims", "Claims are in our words.", table("section | claim | verdict | evidence", rows)]
+    rows = [[claim.section, claim.text, f"**{claim.told}**", claim.evidence] for claim in found]
+    parts += [
+        "## The paper's claims",
+        "Claims are in our words. In brackets: how many of the cases that a claim covers agree with it.",
+        table("section | claim | verdict | evidence", rows),
+    ]
     parts += ["## How to read the tables", _how_to_read()]
     header = "experiment | errors inside | std within 2× | M̄ in our range | ratios inside | same winner | same verdict"
     parts += [table(header, tables.verdict_rows(study)), _counting()]
