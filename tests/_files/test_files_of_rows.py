@@ -1,4 +1,4 @@
-"""Files of rows: what is written is what is read, whole or in blocks, whatever the format."""
+"""Files of rows: what is written is what is read, in blocks of any size, whatever the format."""
 
 import gzip
 import io
@@ -13,8 +13,9 @@ import pytest
 from pyarrow import feather
 
 from ocrep._files.formats import DataError, format_of
-from ocrep._files.frames import column_names, count_rows, read_blocks, read_table
+from ocrep._files.frames import column_names, count_rows, read_blocks
 from ocrep._files.readers import CsvReader, FragmentReader, reader_of, readers_of_dataset
+from ocrep._files.row_file import RowFile
 from ocrep._files.writing import OutputError, check_output, table_writer, writing
 
 FORMATS = ("csv", "tsv", "csv.gz", "tsv.gz", "parquet", "pq", "feather", "arrow")
@@ -40,20 +41,27 @@ def write(path, *frames):
     return path
 
 
+def read(path, kinds):
+    """All rows as one frame, each column as its kind."""
+    return pd.concat([block.inputs for block in read_blocks(path, kinds)], ignore_index=True)
+
+
 @pytest.mark.parametrize("form", FORMATS)
-def test_what_is_written_in_blocks_is_read_whole_and_in_blocks(form, frame, tmp_path):
+def test_what_is_written_in_blocks_is_read_in_blocks(form, frame, tmp_path):
     path = write(tmp_path / f"rows.{form}", frame[:1], frame[1:])
     assert column_names(path) == list(frame)
-    table = read_table(path, ["text", "number", "flag"])
-    assert table.kinds == {"text": "text", "number": "number", "flag": "boolean"}
-    np.testing.assert_array_equal(table.frame["number"], frame["number"])
-    np.testing.assert_array_equal(table.frame["flag"], frame["flag"].astype(float))
-    assert table.frame["text"].fillna("none").tolist() == ["a, b", 'say "x"', "none", "two\nlines"]
+    in_csv = {"number": "number", "flag": None, "text": None}  # which only its values tell, for all but numbers
+    told = KINDS if form in ("parquet", "pq", "feather", "arrow") else in_csv
+    assert {name: RowFile(path).kinds[name] for name in KINDS} == told
+    table = read(path, KINDS)
+    np.testing.assert_array_equal(table["number"], frame["number"])
+    np.testing.assert_array_equal(table["flag"], frame["flag"].astype(float))
+    assert table["text"].fillna("none").tolist() == ["a, b", 'say "x"', "none", "two\nlines"]
     blocks = list(read_blocks(path, KINDS, keep=["id"], block_rows=3))
     assert [block.start for block in blocks] == list(np.cumsum([0, *(len(block.inputs) for block in blocks[:-1])]))
     assert max(len(block.inputs) for block in blocks) <= 3
     joined = pd.concat([block.inputs for block in blocks], ignore_index=True)
-    pd.testing.assert_frame_equal(joined[["text", "number", "flag"]], table.frame)
+    pd.testing.assert_frame_equal(joined, table)
     assert [name for block in blocks for name in block.kept["id"]] == frame["id"].tolist()
 
 
@@ -80,10 +88,10 @@ def test_float32_stays_and_other_numbers_become_float64(tmp_path):
         "money": pa.array(["1.50", "2.25"]).cast(pa.decimal128(10, 2)),
     }
     pq.write_table(pa.table(columns), tmp_path / "numbers.parquet")
-    table = read_table(tmp_path / "numbers.parquet", list(columns))
-    assert [str(dtype) for dtype in table.frame.dtypes] == ["float32", "float32", "float64", "float64"]
-    assert table.frame["money"].tolist() == [1.5, 2.25]
-    assert table.frame["whole"].isna().tolist() == [False, True]
+    table = read(tmp_path / "numbers.parquet", dict.fromkeys(columns, "number"))
+    assert [str(dtype) for dtype in table.dtypes] == ["float32", "float32", "float64", "float64"]
+    assert table["money"].tolist() == [1.5, 2.25]
+    assert table["whole"].isna().tolist() == [False, True]
 
 
 def test_kinds_of_other_columns(tmp_path):
@@ -97,11 +105,11 @@ def test_kinds_of_other_columns(tmp_path):
         "grade": pa.array([1, 2]).dictionary_encode(),
     }
     feather.write_feather(pa.table(columns), str(tmp_path / "odd.feather"))
-    table = read_table(tmp_path / "odd.feather", list(columns))
-    kinds = ("date", "empty", "empty", "other", "other", "text", "text")
-    assert table.kinds == dict(zip(columns, kinds, strict=True))
-    assert table.frame["category"].tolist() == ["a", "b"]
-    assert table.frame["grade"].tolist() == ["1", "2"]
+    kinds = ("date", "empty", "number", "other", "other", "text", "text")
+    assert RowFile(tmp_path / "odd.feather").kinds == dict(zip(columns, kinds, strict=True))
+    table = read(tmp_path / "odd.feather", {"category": "text", "grade": "text"})
+    assert table["category"].tolist() == ["a", "b"]
+    assert table["grade"].tolist() == ["1", "2"]
     with pytest.raises(DataError, match="'list' must hold a number in each row, as in training, but it holds lists"):
         next(read_blocks(tmp_path / "odd.feather", {"list": "number"}))
 
@@ -117,7 +125,7 @@ def test_texts_of_numbers_and_booleans_are_understood(tmp_path):
 def test_large_numbers_are_not_infinite(tmp_path):
     path = tmp_path / "large.csv"
     path.write_text("x\n1e308\n1e308\n")
-    assert read_table(path, ["x"]).frame["x"].tolist() == [1e308, 1e308]
+    assert read(path, {"x": "number"})["x"].tolist() == [1e308, 1e308]
 
 
 @pytest.mark.parametrize(
@@ -127,14 +135,14 @@ def test_other_delimiters_are_seen_in_the_header(text, names, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(text)
     assert column_names(path) == names
-    assert read_table(path, names).frame.iloc[0].tolist() == [1.0, 2.0][: len(names)]
+    assert read(path, dict.fromkeys(names, "number")).iloc[0].tolist() == [1.0, 2.0][: len(names)]
 
 
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
     path = tmp_path / "excel.csv"
     path.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n")
     assert column_names(path) == ["a", "b"]
-    assert read_table(path, ["a"]).frame["a"].tolist() == [1.0]
+    assert read(path, {"a": "number"})["a"].tolist() == [1.0]
 
 
 def test_a_format_is_told_by_its_suffix():
@@ -153,8 +161,6 @@ def test_a_byte_that_is_no_text_far_down_the_file(tmp_path):
     path = tmp_path / "late.csv"
     path.write_bytes(b"a,b\n" + b"1,x\n" * 50_000 + b"1,\xe4\n")
     with pytest.raises(DataError, match=r"late\.csv, line 50002, is not UTF-8 text"):
-        read_table(path, ["a", "b"])
-    with pytest.raises(DataError, match="line 50002"):
         list(read_blocks(path, {"a": "number", "b": "text"}))
 
 
@@ -163,14 +169,16 @@ def test_no_rows(tmp_path):
         empty = pd.DataFrame({"x": pd.Series([], dtype=float)})
         getattr(empty, f"to_{form}")(tmp_path / f"empty.{form}")
         with pytest.raises(DataError, match="no rows"):
-            read_table(tmp_path / f"empty.{form}", ["x"])
+            list(read_blocks(tmp_path / f"empty.{form}", {"x": "number"}))
+        with pytest.raises(DataError, match="no rows"):
+            list(RowFile(tmp_path / f"empty.{form}").blocks({"x": "number"}))
 
 
 def test_a_cell_that_never_ends(tmp_path):
     path = tmp_path / "open.csv"
     path.write_text('a,b\n1,2\n"' + "x" * 200_000)
     with pytest.raises(DataError, match=r"open\.csv, after line"):
-        read_table(path, ["a"])
+        read(path, {"a": "text"})
 
 
 def test_an_error_on_the_way_leaves_no_file(frame, tmp_path):
@@ -205,7 +213,7 @@ def test_an_error_of_the_system_is_one_of_the_output(tmp_path):
 def test_marks_in_quoted_names_and_blank_lines_above_the_header_divide_nothing(tmp_path):
     (tmp_path / "t.csv").write_text('\n\r\n"size, mm";y\n1;2\n', encoding="utf-8")
     assert column_names(tmp_path / "t.csv") == ["size, mm", "y"]
-    assert read_table(tmp_path / "t.csv", ["size, mm", "y"]).frame.to_numpy().tolist() == [[1.0, 2.0]]
+    assert read(tmp_path / "t.csv", {"size, mm": "number", "y": "number"}).to_numpy().tolist() == [[1.0, 2.0]]
 
 
 def test_standard_output_is_named_where_it_cannot_be_written():
@@ -256,7 +264,7 @@ def test_blank_lines_above_the_header_do_not_change_which_line_is_wrong(tmp_path
     path = tmp_path / "rows.csv"
     path.write_text("\n\na,b\n1,2\n3,4,5\n")
     with pytest.raises(DataError, match=r"line 5: it has 3 values, but the header has 2 columns\."):
-        read_table(path, ["a", "b"])
+        read(path, {"a": "number", "b": "number"})
 
 
 def test_the_types_of_a_file_that_is_not_utf_8_are_not_guessed(tmp_path):
@@ -264,3 +272,40 @@ def test_the_types_of_a_file_that_is_not_utf_8_are_not_guessed(tmp_path):
     path.write_bytes(b"a,b\n" + b"1,x\n" * 5_000 + b"1,\xe4\n")
     with pytest.raises(DataError, match="line 5002, is not UTF-8 text"):
         reader_of(path).schema()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
+def test_a_file_that_is_read_several_times_must_stay_as_it_is(form, frame, tmp_path):
+    path = write(tmp_path / f"rows.{form}", frame)
+    file = RowFile(path)
+    assert [block.n_rows for block in file.blocks({"number": "number"})] == [4]
+    write(path, frame[:3])
+    with pytest.raises(DataError, match="was changed while it was read: run the command again when it is complete"):
+        next(file.blocks({"number": "number"}))
+    file = RowFile(path)
+    blocks = file.blocks({"number": "number"})
+    next(blocks)
+    os.remove(path)
+    with pytest.raises(DataError, match="was changed"):
+        next(blocks)
+
+
+def test_blocks_of_wide_files_have_fewer_rows(tmp_path):
+    values = np.arange(200.0)
+    pq.write_table(pa.table({f"x{j}": values for j in range(2**15)}), tmp_path / "wide.parquet")
+    file = RowFile(tmp_path / "wide.parquet")
+    blocks = list(file.blocks({"x0": "number", "x7": "number"}))
+    assert [(block.start, block.n_rows) for block in blocks] == [(0, 64), (64, 64), (128, 64), (192, 8)]
+    assert np.concatenate([block.columns["x7"] for block in blocks]).tolist() == values.tolist()
+
+
+def test_a_parquet_file_that_is_damaged_further_down_names_the_row_it_was_read_to(tmp_path):
+    path = tmp_path / "rows.parquet"
+    frame = pd.DataFrame({"x": np.random.default_rng(0).random(100_000)})
+    frame.to_parquet(path, row_group_size=40_000, write_page_checksum=True)
+    group = pq.read_metadata(path).row_group(1).column(0)
+    content = bytearray(path.read_bytes())
+    content[group.data_page_offset + 2_000] ^= 255
+    path.write_bytes(bytes(content))
+    with pytest.raises(DataError, match=r"rows\.parquet cannot be read as Parquet after row \d\d,\d\d\d: "):
+        list(RowFile(path).blocks({"x": "number"}))

@@ -13,6 +13,7 @@ from support.program import ocrep, ocrep_many
 from support.tiny_study import TINY
 
 from ocrep import __version__, load_model, rules, study
+from ocrep._files.writing import table_writer
 from ocrep.cli import exit_codes, printing
 from ocrep.cli.running import _stop, run
 from ocrep.datasets import info, load
@@ -361,14 +362,23 @@ def peak_of(folder, *arguments):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Only Linux tells the peak of a process.")
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_ten_times_the_rows_need_no_more_memory_to_predict(form, folder):
+@pytest.mark.parametrize(
+    ("command", "times"),
+    [
+        # Up to some 100,000 rows the sample for medians grows.
+        (["fit", "ROWS", "-t", "target", "--n-hidden", "20", "--out", "o.skops"], (50, 200)),
+        (["predict", "segment.csv.skops", "ROWS", "--out", "o.csv"], (6, 60)),
+    ],
+)
+def test_many_times_the_rows_need_no_more_memory(command, times, form, folder):
     wide = pd.read_parquet(folder / "segment.parquet")
-    for times, name in ((6, "some"), (60, "many")):
-        frame = pd.concat([wide] * times, ignore_index=True)
-        getattr(frame, f"to_{form}")(folder / f"{name}.{form}", index=False)
-    some, many = (
-        peak_of(folder, "predict", "segment.csv.skops", f"{name}.{form}", "--out", "o.csv") for name in ("some", "many")
-    )
+    peaks = []
+    for n in times:
+        with table_writer(folder / f"rows.{form}") as write:
+            for _ in range(n):
+                write(wide)
+        peaks.append(peak_of(folder, *(f"rows.{form}" if word == "ROWS" else word for word in command)))
+    some, many = peaks
     assert many < some + 60
     assert many < 500
 

@@ -7,14 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
+from support.program_tables import inputs_of, targets_of
 
 from ocrep import PinvRegressor, load_model, save_model
 from ocrep._files.formats import DataError
 from ocrep.cli.printing import about_problem, score_pairs
+from ocrep.tables.coding import MISSING
 from ocrep.tables.comparison import compare_methods, holm
+from ocrep.tables.parts import split_problem
 from ocrep.tables.prediction import predict_file
-from ocrep.tables.problem import UsageError, guess_task, read_problem
-from ocrep.tables.training import MISSING, Settings, describe, example_rows, known_texts, prepare, split_rows, train
+from ocrep.tables.problem import UsageError, read_problem
+from ocrep.tables.target import TargetSurvey, guess_task
+from ocrep.tables.training import Settings, describe, example_rows, known_texts, prepare, train
 
 
 @pytest.mark.parametrize(
@@ -33,7 +37,10 @@ from ocrep.tables.training import MISSING, Settings, describe, example_rows, kno
 def test_the_guessed_task(values, kind, task):
     if values == [0.0, 1.0] * 4:
         task = "regression"  # eight rows for two values are four each
-    assert guess_task(np.array(values), kind)[0] == task
+    survey = TargetSurvey()
+    if kind != "text":
+        survey.add(np.array(values), np.arange(len(values)))
+    assert guess_task(kind, survey, len(values))[0] == task
 
 
 @pytest.fixture
@@ -80,7 +87,7 @@ def test_the_pipeline_is_median_one_hot_and_network(rows):
     texts = OneHotEncoder(sparse_output=False).fit_transform(frame[["colour"]].fillna(MISSING).astype(object))
     by_hand = PinvRegressor(15, random_state=3).fit(np.hstack([numbers, texts]), frame["y"])
     wanted = by_hand.predict(np.hstack([numbers, texts]))
-    np.testing.assert_allclose(model.predict(problem.X), wanted, rtol=1e-7)
+    np.testing.assert_allclose(model.predict(inputs_of(problem)), wanted, rtol=1e-7)
     assert model[-1].gamma_ == pytest.approx(by_hand.gamma_)
     assert known_texts(model)["colour"].tolist() == [MISSING, "blue", "green", "red"]
 
@@ -90,17 +97,22 @@ def test_scores_are_those_of_the_training_part_and_the_model_that_of_all_rows(ro
     problem = read_problem(path, "y")
     stages = []
     trained = train(problem, Settings(n_hidden=15), progress=lambda stage, done, total: stages.append(stage))
-    assert stages == ["Training on the training part", "Testing", "Training on all rows"]
+    assert list(dict.fromkeys(stages)) == ["Training on the training part", "Testing", "Training on all rows"]
     tested = train(problem, Settings(n_hidden=15), refit=False)
-    training, held_out = split_rows(problem.y, problem.task, 0.3, 0)
-    wrong = tested.model.predict(problem.X.iloc[held_out]) - problem.y[held_out]
+    training, held_out = split_problem(problem, 0.3, 0)
+    y = targets_of(held_out)
+    wrong = tested.model.predict(inputs_of(problem, held_out)) - y
     assert trained.scores == tested.scores
     assert tested.scores["rmse"] == pytest.approx(np.sqrt(np.mean(wrong**2)))
+    assert tested.scores["r2"] == pytest.approx(1 - np.sum(wrong**2) / np.sum((y - y.mean()) ** 2))
+    mean = targets_of(training.rows).mean()
+    assert tested.scores["baseline_rmse"] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)))
     whole = train(problem, Settings(n_hidden=15), test=0)
-    np.testing.assert_array_equal(trained.model.predict(problem.X), whole.model.predict(problem.X))
+    X = inputs_of(problem)
+    np.testing.assert_array_equal(trained.model.predict(X), whole.model.predict(X))
     assert (trained.on_all_rows, tested.on_all_rows, whole.on_all_rows) == (True, False, True)
     assert (whole.scores, whole.n_train, whole.n_test) == ({}, 120, 0)
-    assert sorted([*training, *held_out]) == list(range(120))
+    assert sorted([*targets_of(training.rows), *y]) == sorted(targets_of(problem.rows))
 
 
 def test_a_constant_held_out_target_has_no_r2(tmp_path):
@@ -179,22 +191,6 @@ def test_a_column_of_empty_texts_is_empty(tmp_path):
         tmp_path / "e.parquet"
     )
     assert read_problem(tmp_path / "e.parquet", "y").left_out == {"w": "is empty", "v": "is constant"}
-
-
-def test_splits_keep_shares_where_they_can():
-    y = np.array(["a"] * 20 + ["b"] * 10)
-    held_out = split_rows(y, "classification", 0.3, 0)[1]
-    assert sorted(y[held_out]) == ["a"] * 6 + ["b"] * 3
-    rare = np.array(["a"] * 20 + ["b"] * 5 + ["c"])
-    for seed in range(5):
-        training, held_out = split_rows(rare, "classification", 0.3, seed)
-        assert "c" in rare[training]
-        assert sorted(rare[held_out]) == ["a"] * 6 + ["b"] * 2
-        assert sorted([*training, *held_out]) == list(range(26))
-    with pytest.raises(DataError, match="too few of 12 rows"):
-        split_rows(np.array(list("aaabcdefghij")), "classification", 0.3, 0)
-    with pytest.raises(DataError, match="only one class"):
-        split_rows(np.array(list("a" * 38 + "bb")), "classification", 0.95, 0)
 
 
 def test_a_class_that_training_has_not_is_not_tested(tmp_path):

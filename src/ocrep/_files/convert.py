@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,11 @@ from ocrep._files.formats import DataError
 
 ColumnKind = Literal["number", "boolean", "text", "date", "empty", "other"]
 
-_MISSING_WORDS = ("", "#N/A", "#N/A N/A", "#NA", "N/A", "NA", "NULL", "NaN", "-NaN", "n/a", "nan", "-nan", "null")
+# What Arrow takes for a missing value in a CSV file, and more ways to write NaN.
+_NOT_A_NUMBER = tuple(sign + word for sign in ("", "-") for word in ("nan", "NaN", "NAN", "Nan"))
+_OTHERS = ("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL", "n/a", "null")
+MISSING_WORDS = ("", *_OTHERS, *_NOT_A_NUMBER)
+_FLOATS = (pyarrow.float64(), pyarrow.float32())
 _TRUE_WORDS, _FALSE_WORDS = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
 _TESTS: dict[ColumnKind, tuple[Any, ...]] = {
     "empty": (types.is_null,),
@@ -29,77 +34,158 @@ def kind_of_type(arrow_type: Any) -> ColumnKind:
     return next((kind for kind, tests in _TESTS.items() if any(test(arrow_type) for test in tests)), "other")
 
 
-def kind_of(column: Any) -> ColumnKind:
-    """Return the kind of a column; categories are texts, and a column of missing values is empty."""
-    kind = "text" if types.is_dictionary(column.type) else kind_of_type(column.type)
-    return "empty" if kind != "other" and column.null_count == len(column) else kind
+def declared_kind(arrow_type: Any) -> ColumnKind:
+    """Return the kind of values that a file's type stands for; categories are texts."""
+    return "text" if types.is_dictionary(arrow_type) else kind_of_type(arrow_type)
 
 
-def as_kind(column: Any, kind: str, name: str, start: int) -> np.ndarray:
+def as_kind(column: Any, kind: str, name: str, start: int, *, finite: bool = True) -> np.ndarray:
     """Return a column's values: floats (NaN where missing) for numbers and booleans, objects for texts.
 
-    `name` and `start`, the number of rows before the column's first, are for the error about a value of another kind.
+    `name` and `start`, the number of rows before the column's first, are for the error about a value of another kind,
+    or an infinite number if all must be `finite`.
     """
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if kind_of(column) == "date" or types.is_nested(column.type):
-        held = "dates or times" if types.is_temporal(column.type) else "lists"
-        raise DataError(f"Column {name!r} must hold a {kind} in each row, as in training, but it holds {held}.")
-    return {"number": _numbers, "boolean": _booleans, "text": _texts}[kind](column, name, start)
+    if kind == "number":
+        values = _numbers(column, name, start)
+        return _checked(values, name, start) if finite else values
+    return _booleans(column, name, start) if kind == "boolean" else _texts(column, name, start)
+
+
+def coded_texts(column: Any) -> tuple[np.ndarray, list[str]]:
+    """Return the number of each text and the texts; equal texts have equal numbers, and a missing one the last number.
+
+    That number is the number of texts, so that a list of what the texts mean has one more entry for a missing one.
+    """
+    if not types.is_dictionary(column.type):
+        is_text = types.is_string(column.type) or types.is_large_string(column.type)
+        column = (column if is_text else column.cast(pyarrow.large_string())).dictionary_encode()
+    words = column.dictionary.cast(pyarrow.large_string())
+    missing = _without_missing(words).is_null().to_numpy(zero_copy_only=False)
+    indices = column.indices.cast(pyarrow.int64())  # fewer bits might not hold one number more
+    codes = (indices.fill_null(len(words)) if column.null_count else indices).to_numpy(zero_copy_only=False)
+    if missing.any():
+        codes = np.append(np.where(missing, len(words), np.arange(len(words))), len(words))[codes]
+    return codes, words.to_pylist()
+
+
+def is_present(column: Any) -> np.ndarray | None:
+    """Return which values are not missing; None if all are there."""
+    if declared_kind(column.type) == "text":
+        codes, words = coded_texts(column)
+        present = codes < len(words)
+    elif types.is_floating(column.type):
+        present = ~np.isnan(column.to_numpy(zero_copy_only=False))
+    else:
+        present = column.is_valid().to_numpy(zero_copy_only=False)
+    return None if present.all() else present
+
+
+def numbers_of(words: Any) -> np.ndarray | None:
+    """Return texts as float64, NaN where one is missing; None if one of them is not a number."""
+    words = pc.utf8_trim_whitespace(_without_missing(words))
+    try:
+        numbers = words.cast(pyarrow.float64())
+    except pyarrow.ArrowInvalid:
+        return None
+    values = numbers.to_numpy(zero_copy_only=False)
+    return values if np.count_nonzero(np.isnan(values)) == numbers.null_count else None
+
+
+def booleans_of(words: Any) -> np.ndarray | None:
+    """Return texts as 0 and 1, NaN where one is missing; None if one of them is neither True nor False.
+
+    float32 is exact, and does not widen other columns of float32.
+    """
+    words = pc.utf8_trim_whitespace(_without_missing(words))
+    places = pc.index_in(words, pyarrow.array([*_FALSE_WORDS, *_TRUE_WORDS], type=words.type))
+    if places.null_count > words.null_count:
+        return None
+    # The words for False come first, so the quotient of integers is 0 or 1.
+    return pc.divide(places, len(_FALSE_WORDS)).cast(pyarrow.float32()).to_numpy(zero_copy_only=False)
+
+
+def are_dates(words: Any) -> bool:
+    """Whether all texts that are not missing are dates, or all are times of a day."""
+    words = pc.utf8_trim_whitespace(_without_missing(words))
+    for zone in (None, "UTC"):
+        try:
+            words.cast(pyarrow.timestamp("ns", zone))
+        except pyarrow.ArrowInvalid:
+            continue
+        return True
+    return pc.all(pc.match_substring_regex(words, r"^\d\d:\d\d(:\d\d)?$"), min_count=0).as_py() is not False
+
+
+def infinite_number(name: str, row: int) -> DataError:
+    """Return the error about an infinite number in a row, counted from 1."""
+    return DataError(
+        f"Column {name!r} holds an infinite number in row {row}: replace it, or leave it empty for a missing value."
+    )
+
+
+def first_other(words: Any, understand: Callable[[Any], Any]) -> tuple[int, str]:
+    """Return place and text of the first one that is not understood; there must be one."""
+    texts = enumerate(words.to_pylist())
+    return next(
+        (place, text) for place, text in texts if text is not None and understand(pyarrow.array([text])) is None
+    )
 
 
 def _numbers(column: Any, name: str, start: int) -> np.ndarray:
-    narrow = types.is_float16(column.type) or types.is_float32(column.type)
-    if kind_of_type(column.type) == "text":
-        column = _without_missing(pc.utf8_trim_whitespace(column))
-    try:
-        values = column.cast(pyarrow.float32() if narrow else pyarrow.float64(), safe=False).to_numpy()
-    except pyarrow.ArrowInvalid:
-        found = enumerate(column.to_pylist(), start + 1)
-        row, word = next((row, word) for row, word in found if word is not None and not _is_number(word))
-        raise DataError(f"Column {name!r} must hold numbers, as in training, but row {row} holds {word!r}.") from None
-    # A finite sum proves that all values are finite; only otherwise is each looked at.
-    with np.errstate(over="ignore", invalid="ignore"):
-        infinite: Any = () if np.isfinite(values.sum(dtype=np.float64)) else np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        raise DataError(
-            f"Column {name!r} holds an infinite number in row {start + int(infinite[0]) + 1}: "
-            "replace it, or leave it empty for a missing value."
-        )
+    if column.type in _FLOATS:  # as most columns are: no need to ask further
+        return column.to_numpy(zero_copy_only=False)
+    column = _plain(column, "number", name)
+    if kind_of_type(column.type) != "text":
+        number = pyarrow.float32() if types.is_float16(column.type) else pyarrow.float64()
+        return column.cast(number, safe=False).to_numpy(zero_copy_only=False)
+    values = numbers_of(column)
+    if values is None:
+        place, word = first_other(column, numbers_of)
+        row = start + place + 1
+        raise DataError(f"Column {name!r} must hold numbers, as in training, but row {row} holds {word!r}.")
     return values
 
 
-def _is_number(word: str) -> bool:
-    try:
-        pyarrow.scalar(word).cast(pyarrow.float64())
-    except pyarrow.ArrowInvalid:
-        return False
-    return True
+def _plain(column: Any, kind: str, name: str) -> Any:
+    """Return a column as it is without categories; raise if it holds dates, times or lists."""
+    if types.is_temporal(column.type) or types.is_nested(column.type):
+        held = "dates or times" if types.is_temporal(column.type) else "lists"
+        raise DataError(f"Column {name!r} must hold a {kind} in each row, as in training, but it holds {held}.")
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def _checked(values: np.ndarray, name: str, start: int) -> np.ndarray:
+    """Return numbers none of which is infinite."""
+    # A finite sum proves that all values are finite; only otherwise is each looked at.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return values
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise infinite_number(name, start + int(infinite.argmax()) + 1)
+    return values
 
 
 def _booleans(column: Any, name: str, start: int) -> np.ndarray:
-    """Return 0 and 1 as float32, which is exact and does not widen other float32 columns."""
+    column = _plain(column, "boolean", name)
     if types.is_boolean(column.type):
-        return column.cast(pyarrow.float32()).to_numpy()
-    words = _without_missing(pc.utf8_trim_whitespace(column.cast(pyarrow.string())))
-    places = pc.index_in(words, pyarrow.array([*_FALSE_WORDS, *_TRUE_WORDS]))
-    unknown = np.flatnonzero(pc.and_(places.is_null(), words.is_valid()))
-    if len(unknown):
-        row, word = start + int(unknown[0]) + 1, words[int(unknown[0])].as_py()
+        return column.cast(pyarrow.float32()).to_numpy(zero_copy_only=False)
+    words = column.cast(pyarrow.string())
+    values = booleans_of(words)
+    if values is None:
+        place, word = first_other(words, booleans_of)
+        row = start + place + 1
         raise DataError(f"Column {name!r} must hold True or False, as in training, but row {row} holds {word!r}.")
-    # The words for False come first, so the quotient of integers is 0 or 1.
-    return pc.divide(places, len(_FALSE_WORDS)).cast(pyarrow.float32()).to_numpy()
+    return values
 
 
 def _texts(column: Any, name: str, start: int) -> np.ndarray:
     """Return texts as objects, equal ones as the same object: a million rows of ten categories hold ten strings."""
-    # Combined first: before version 23, Arrow cannot join what `if_else` gives for chunks that are slices.
-    words = _without_missing(column.cast(pyarrow.large_string()).combine_chunks())
-    coded = words.dictionary_encode()
-    known = np.array([*coded.dictionary.to_pylist(), np.nan], dtype=object)
-    return known[coded.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False)]
+    codes, words = coded_texts(column if types.is_dictionary(column.type) else _plain(column, "text", name))
+    return np.array([*words, np.nan], dtype=object)[codes]
 
 
 def _without_missing(words: Any) -> Any:
-    missing = pc.is_in(words, pyarrow.array(_MISSING_WORDS, type=words.type))
+    """Return texts, null where one stands for a missing value."""
+    missing = pc.is_in(words, pyarrow.array(MISSING_WORDS, type=words.type))
     return pc.if_else(missing, pyarrow.scalar(None, type=words.type), words)

@@ -1,4 +1,4 @@
-"""Files of rows as pandas frames of numbers, booleans and texts: whole, or block by block in constant memory."""
+"""Files of rows as pandas frames of numbers, booleans and texts, block by block in constant memory."""
 
 from __future__ import annotations
 
@@ -10,21 +10,9 @@ import numpy as np
 import pandas
 import pyarrow
 
-from ocrep._files.convert import ColumnKind, as_kind, kind_of
+from ocrep._files.convert import ColumnKind, as_kind
 from ocrep._files.formats import DataError, FilePath, check_file
 from ocrep._files.readers import BLOCK_ROWS, reader_of
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A file of rows in memory.
-
-    `frame` holds the columns that can be inputs or targets: numbers and booleans as floats (NaN where missing), texts
-    as objects. `kinds` has an entry for every column that was asked for, also for those that `frame` leaves out.
-    """
-
-    frame: Any
-    kinds: dict[str, ColumnKind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +37,6 @@ def count_rows(path: FilePath) -> int | None:
         return reader.n_rows()
 
 
-def read_table(path: FilePath, columns: Sequence[str]) -> Table:
-    """Read columns of a whole file; the file decides the kind of each."""
-    reader = reader_of(path)
-    with reader.reading():
-        table = reader.table(columns)
-        if table.num_rows == 0:
-            raise DataError(f"{path} has a header but no rows.")
-        arrays, kinds = {}, {}
-        for name in columns:
-            # Each column leaves the Arrow table as it is converted, so that there are never two copies of all of them.
-            column = table.column(name)
-            table = table.drop_columns([name])
-            kinds[name] = kind_of(column)
-            if kinds[name] in ("number", "boolean", "text"):
-                arrays[name] = as_kind(column, kinds[name], name, 0)
-            del column
-    pyarrow.default_memory_pool().release_unused()  # Arrow keeps what it has freed: here as much as the whole file
-    return Table(_frame(arrays), kinds)
-
-
 def read_blocks(
     path: FilePath, kinds: Mapping[str, ColumnKind], *, keep: Sequence[str] = (), block_rows: int = BLOCK_ROWS
 ) -> Iterator[TableBlock]:
@@ -82,9 +50,8 @@ def read_blocks(
     with reader.reading():
         # CSV as text: converted here, the error can name the value and its row.
         for batch in reader.batches(names, dict.fromkeys(names, pyarrow.string())):
-            table = pyarrow.Table.from_batches([batch])
-            inputs = {name: as_kind(table.column(name), kind, name, start) for name, kind in kinds.items()}
-            kept = table.select(list(keep)).to_pandas(types_mapper=pandas.ArrowDtype)
+            inputs = {name: as_kind(batch.column(name), kind, name, start) for name, kind in kinds.items()}
+            kept = batch.select(list(keep)).to_pandas(types_mapper=pandas.ArrowDtype)
             yield TableBlock(start, _frame(inputs), kept)
             start += batch.num_rows
     if start == 0:

@@ -8,6 +8,7 @@ import io
 import os
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
+from ocrep._files.convert import MISSING_WORDS
 from ocrep._files.formats import DataError, FilePath, check_file, format_of
 
 BLOCK_ROWS = 2**15
@@ -32,21 +34,35 @@ Range = tuple[np.ndarray, np.ndarray]
 """Smallest and largest value of each column."""
 
 
+class NotNumbersError(DataError):
+    """A column of a CSV file was read as numbers and holds something else."""
+
+
 class Reader(ABC):
     """One file, or one fragment of an Arrow dataset, read in batches of at most `block_rows` rows."""
 
     _read_as: ClassVar[str] = ""
 
     def __init__(self, name: str, *, block_rows: int = BLOCK_ROWS) -> None:
-        self.name, self._block_rows = name, block_rows
+        self.name, self._block_rows, self._rows_given = name, block_rows, 0
 
     @abstractmethod
     def schema(self) -> Any:
         """Return the Arrow schema; that of a CSV file is inferred from its first block."""
 
-    @abstractmethod
     def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield record batches of some columns; `types` are the Arrow types for the columns of a CSV file."""
+        """Yield record batches of some columns.
+
+        `types` are the Arrow types for the columns of a CSV file; texts of a Parquet file whose type is a dictionary
+        here come as one, which is faster.
+        """
+        self._rows_given = 0
+        for batch in self._batches(columns, types):
+            yield batch
+            self._rows_given += batch.num_rows
+
+    @abstractmethod
+    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]: ...
 
     def n_rows(self) -> int | None:
         """Return the number of rows that the file states; None if it states none."""
@@ -76,15 +92,16 @@ class Reader(ABC):
 
     def _explain(self, error: Exception) -> str:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return f"{self.name} cannot be read{self._read_as}: {reason}"
+        after = f" after row {self._rows_given:,}" if self._rows_given else ""
+        return f"{self.name} cannot be read{self._read_as}{after}: {reason}"
 
     def _cut(self, batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for start in range(0, batch.num_rows, self._block_rows):
                 yield batch.slice(start, self._block_rows)
 
-    def _parquet_batches(self, source: Any, columns: Sequence[str]) -> Iterator[Any]:
-        with pyarrow.parquet.ParquetFile(source, **_LITTLE_MEMORY) as file:
+    def _parquet_batches(self, source: Any, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[Any]:
+        with pyarrow.parquet.ParquetFile(source, read_dictionary=list(coded), **_LITTLE_MEMORY) as file:
             yield from file.iter_batches(batch_size=self._block_rows, columns=list(columns), use_threads=False)
 
 
@@ -94,7 +111,7 @@ class FileReader(Reader):
         check_file(self.name)
         with self.reading():
             names = self._names()
-        twice = sorted({name for name in names if name and names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
         if twice:
             raise DataError(
                 f"{self.name}: the column name {twice[0]!r} appears more than once: give each column its own name."
@@ -105,11 +122,6 @@ class FileReader(Reader):
         names = self.column_names()
         with self.reading():
             return self._schema(names)
-
-    def table(self, columns: Sequence[str]) -> Any:
-        """Read columns of the whole file into an Arrow table."""
-        batches = list(self.batches(columns, {}))
-        return pyarrow.Table.from_batches(batches) if batches else pyarrow.table({name: [] for name in columns})
 
     def _names(self) -> list[str]:
         return list(self._schema(()).names)
@@ -126,8 +138,10 @@ class ParquetReader(FileReader):
     def _schema(self, names: Sequence[str]) -> Any:
         return pyarrow.parquet.read_schema(self.name)
 
-    def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-        return self._parquet_batches(self.name, columns)
+    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
+        schema = self._schema(())
+        coded = [name for name in columns if _is_dictionary(types.get(name)) and _is_text(schema.field(name).type)]
+        return self._parquet_batches(self.name, columns, coded)
 
     def n_rows(self) -> int:
         return int(pyarrow.parquet.read_metadata(self.name).num_rows)
@@ -151,7 +165,7 @@ class ArrowReader(FileReader):
     def _schema(self, names: Sequence[str]) -> Any:
         return self._file().schema
 
-    def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
         return self._cut(batch.select(list(columns)) for batch in self._stored_batches())
 
     def n_rows(self) -> int:
@@ -174,7 +188,7 @@ class CsvReader(FileReader):
         with pyarrow.csv.open_csv(self.name, **self._options(names)) as reader:
             return _of_text(reader.schema)
 
-    def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
         """Yield batches with the given types; a value of another type raises with its line, if that is known."""
         try:
             with pyarrow.csv.open_csv(self.name, **self._options(columns, column_types=dict(types))) as reader:
@@ -184,21 +198,17 @@ class CsvReader(FileReader):
             if found is None:
                 raise
             name, line = self._names()[int(found[1])], "" if found[2] is None else f", line {found[2]}"
-            raise DataError(
+            raise NotNumbersError(
                 f"{self.name}{line}: column {name!r} must hold numbers, but it holds {found[3]!r}."
             ) from error
-
-    def table(self, columns: Sequence[str]) -> Any:
-        """Read columns of the whole file; unlike in `schema`, all values of a column decide its type."""
-        table = pyarrow.csv.read_csv(self.name, **self._options(columns))
-        _of_text(table.schema)
-        return table
 
     def _options(self, columns: Sequence[str], **convert: Any) -> dict[str, Any]:
         return {
             "read_options": pyarrow.csv.ReadOptions(block_size=self._block_bytes, use_threads=False),
             "parse_options": pyarrow.csv.ParseOptions(delimiter=_delimiter_of(self.name), newlines_in_values=True),
-            "convert_options": pyarrow.csv.ConvertOptions(include_columns=list(columns), **convert),
+            "convert_options": pyarrow.csv.ConvertOptions(
+                include_columns=list(columns), null_values=MISSING_WORDS, **convert
+            ),
         }
 
     def _explain(self, error: Exception) -> str:
@@ -220,7 +230,7 @@ class FragmentReader(Reader):
         added = pyarrow.dataset.get_partition_keys(self._fragment.partition_expression)
         return pyarrow.schema([field for field in self._dataset_schema if field.name in added or field.name in own])
 
-    def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
         """Yield pages of a whole Parquet file with all columns; otherwise Arrow scans, with little read ahead."""
         if self._is_whole_parquet_file(columns):
             # Arrow's scan holds whole row groups, which may be whole files.
@@ -250,6 +260,14 @@ def reader_of(path: FilePath, *, block_rows: int = BLOCK_ROWS) -> FileReader:
 
 def readers_of_dataset(dataset: Any) -> list[Reader]:
     return [FragmentReader(fragment, dataset.schema, i) for i, fragment in enumerate(dataset.get_fragments())]
+
+
+def _is_text(kind: Any) -> bool:
+    return pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
+
+
+def _is_dictionary(kind: Any) -> bool:
+    return kind is not None and pyarrow.types.is_dictionary(kind)
 
 
 def _of_text(schema: Any) -> Any:

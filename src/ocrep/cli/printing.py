@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ocrep.tables.problem import Problem
-    from ocrep.tables.training import StageProgress
+    from ocrep.tables.problem import Problem, StageProgress
 
 PIPED_WIDTH, TWO_COLUMNS = 120, 70
 
@@ -103,7 +102,7 @@ def about_problem(data: Path, problem: Problem) -> list[str]:
     """Return sentences about the rows, the task, and the columns and rows left out."""
     kinds = list(problem.kinds.values())
     parts = [counted(kinds.count(kind), kind) for kind in ("number", "text", "boolean") if kind in kinds]
-    sentences = [f"{data.name}: {counted(len(problem.y), 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
+    sentences = [f"{data.name}: {counted(problem.n_rows, 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
     because = f", because it {problem.task_reason} (--task changes it)" if problem.task_reason else ""
     sentences += [f"The target {problem.target!r} makes it a {problem.task}{because}."]
     left_out, near_numbers = (

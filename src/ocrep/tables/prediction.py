@@ -10,8 +10,9 @@ import numpy as np
 from ocrep._files.formats import DataError, FilePath, check_columns, nearest
 from ocrep._files.frames import TableBlock, column_names, count_rows, read_blocks
 from ocrep._files.writing import table_writer
-from ocrep.tables.problem import UsageError
-from ocrep.tables.training import MISSING, Description, StageProgress, describe, known_texts, silent
+from ocrep.tables.coding import MISSING
+from ocrep.tables.problem import StageProgress, UsageError, silent
+from ocrep.tables.training import Description, describe, known_texts
 
 
 def predict_file(

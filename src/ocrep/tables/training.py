@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 import pandas
 from sklearn.base import is_classifier
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from ocrep._files.formats import DataError
+from ocrep._rows.scan.scan import ProgressFunction, Scan
 from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.tables.problem import InputKind, Problem, Task
+from ocrep.tables.coding import MISSING, Coding
+from ocrep.tables.parts import TablePart, split_problem
+from ocrep.tables.problem import InputKind, Problem, StageProgress, silent
+from ocrep.tables.rows import TableRows
+from ocrep.tables.target import Task
 
-MISSING = "(missing)"  # the category that stands for a missing text
 _ATTRIBUTE = "ocrep_table_"
-StageProgress = Callable[[str, int, int | None], None]  # stage, amount done, and total amount (None if unknown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +60,6 @@ class Trained:
     seconds: float  # time of the last training
 
 
-def silent(stage: str, done: int, total: int | None) -> None:
-    """Ignore all progress."""
-
-
 def network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
     """Return an untrained network for a task."""
     options: dict[str, Any] = {"fit_intercept": settings.intercept, "random_state": settings.seed}
@@ -72,18 +67,6 @@ def network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
         return PinvRegressor(settings.n_hidden, gamma=settings.gamma, **options)
     calibrate = "loo" if settings.calibrate else None
     return PinvClassifier(settings.n_hidden, gamma=settings.gamma, calibrate=calibrate, **options)
-
-
-def _preprocessing(kinds: dict[str, InputKind]) -> ColumnTransformer:
-    """The transformer of the inputs: numbers and booleans are imputed by the median, texts are one-hot coded."""
-    texts = [name for name, kind in kinds.items() if kind == "text"]
-    numbers = [name for name in kinds if name not in texts]
-    imputed = SimpleImputer(strategy="median", keep_empty_features=True)
-    filled = SimpleImputer(strategy="constant", fill_value=MISSING)
-    # A text that was not seen in training gives zeros in all columns.
-    coded = Pipeline([("fill", filled), ("one_hot", OneHotEncoder(handle_unknown="ignore"))])
-    steps = [("numbers", imputed, numbers), ("texts", coded, texts)]
-    return ColumnTransformer([step for step in steps if step[2]], verbose_feature_names_out=False)
 
 
 def describe(model: Any) -> Description | None:
@@ -127,62 +110,52 @@ def train(
     scores: dict[str, float] = {}
     n_test, on_all_rows = 0, refit or test <= 0
     if test > 0:
-        training, held_out = split_rows(problem.y, problem.task, test, settings.seed)
-        progress("Training on the training part", 0, None)
-        model, seconds = _fit(problem, settings, training)
+        training, held_out = split_problem(problem, test, settings.seed)
+        model, seconds = _fit(training, settings, _stage("Training on the training part", progress))
         progress("Testing", 0, None)
-        predicted = model.predict(problem.X.iloc[held_out])
-        scores = errors(problem.task, problem.y[held_out], predicted, problem.y[training])
-        n_test = len(held_out)
+        found = training.scores()
+        for rows in held_out.blocks():
+            found.add(rows.y, model[-1].predict(training.coding.inputs(rows)))
+        scores, n_test = found.errors(), found.n
     if on_all_rows:
-        progress("Training on all rows", 0, None)
-        model, seconds = _fit(problem, settings, slice(None))
-    about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), len(problem.y), scores)
+        whole = TablePart.of(problem.rows, problem.survey)
+        model, seconds = _fit(whole, settings, _stage("Training on all rows", progress))
+    about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), problem.n_rows, scores)
     setattr(model, _ATTRIBUTE, asdict(about))
-    return Trained(model, scores, len(problem.y) - n_test, n_test, on_all_rows, seconds)
+    return Trained(model, scores, problem.n_rows - n_test, n_test, on_all_rows, seconds)
 
 
-def _fit(problem: Problem, settings: Settings, rows: np.ndarray | slice) -> tuple[Pipeline, float]:
+def _stage(name: str, progress: StageProgress) -> ProgressFunction:
+    progress(name, 0, None)
+    return lambda done, total: progress(name, done, total)
+
+
+def _fit(part: TablePart, settings: Settings, progress: ProgressFunction) -> tuple[Pipeline, float]:
     start = perf_counter()
-    model = Pipeline([("columns", _preprocessing(problem.kinds)), ("network", network(problem.task, settings))])
+    trained = network(part.rows.target.task, settings)
     with as_data_errors():
-        model.fit(problem.X.iloc[rows], problem.y[rows])
+        trained.fit(Scan(part.source(), part.classes, progress))
+    model = Pipeline([("columns", part.coding.transformer), ("network", trained)])
     return model, perf_counter() - start
 
 
-def split_rows(y: np.ndarray, task: Task, test: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of the rows to train on and of those to test on.
-
-    The split is stratified if each class has enough rows for both parts; the only row of a class is trained on.
-    """
-    rows, strata, single = np.arange(len(y)), None, np.zeros(len(y), dtype=bool)
-    n_test = int(np.ceil(test * len(y)))
-    if task == "classification":
-        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        single = counts[codes] == 1
-        n_classes = int((counts > 1).sum())
-        if min(n_test, len(y) - n_test - single.sum()) >= n_classes > 0:
-            strata = y[~single]
-    if n_test < 1 or len(y) - n_test - single.sum() < 1 or len(y) - n_test < 2:
-        raise DataError(f"A test part of {test:g} leaves too few of {len(y)} rows: use another share, or more rows.")
-    training, held_out = train_test_split(rows[~single], test_size=n_test, random_state=seed, stratify=strata)
-    training = np.concatenate([training, rows[single]])
-    if task == "classification" and len(np.unique(y[training])) < 2:
-        raise DataError("The training part holds only one class: use a smaller test part, or more rows.")
-    return training, held_out
-
-
 def prepare(problem: Problem, *, test: float, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    """Return X, y, X_test, y_test of a random split, with dense inputs; preprocessing is fitted to X alone.
+    """Return X, y, X_test, y_test of a random split, all rows in memory with dense inputs; the coding is that of X.
 
     Test rows of a class that the training part lacks are left out.
     """
-    training, held_out = split_rows(problem.y, problem.task, test, seed)
-    if problem.task == "classification":
-        held_out = held_out[np.isin(problem.y[held_out], problem.y[training])]
-    columns = _preprocessing(problem.kinds).set_params(sparse_threshold=0.0)
-    X, X_test = columns.fit_transform(problem.X.iloc[training]), columns.transform(problem.X.iloc[held_out])
-    return X, problem.y[training], X_test, problem.y[held_out]
+    training, held_out = split_problem(problem, test, seed)
+    X, y = _in_memory(training.coding, training.rows)
+    X_test, y_test = _in_memory(training.coding, held_out)
+    if training.classes is not None:
+        known = np.isin(y_test, training.classes)
+        X_test, y_test = X_test[known], y_test[known]
+    return X, y, X_test, y_test
+
+
+def _in_memory(coding: Coding, rows: TableRows) -> tuple[np.ndarray, np.ndarray]:
+    blocks = [(coding.inputs(found, dense=True), found.y) for found in rows.blocks()]
+    return np.concatenate([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
 
 
 @contextmanager
@@ -192,19 +165,3 @@ def as_data_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise DataError(str(error)) from error
-
-
-def errors(task: Task, y: np.ndarray, predicted: np.ndarray, y_train: np.ndarray) -> dict[str, float]:
-    """Return the errors of predictions, and of a baseline that knows only the training targets.
-
-    Regression: RMSE, R², and the RMSE of the mean. Classification: the share of misclassified rows, for the model and
-    for the most frequent class.
-    """
-    if task == "regression":
-        rmse, spread = (float(np.sqrt(np.mean((y - p) ** 2))) for p in (predicted, y_train.mean()))
-        total = float(np.sum((y - y.mean()) ** 2))
-        r2 = 1.0 - float(np.sum((y - predicted) ** 2)) / total if total > 0 else float("nan")
-        return {"rmse": rmse, "r2": r2, "baseline_rmse": spread}
-    classes, counts = np.unique(y_train, return_counts=True)
-    wrong, baseline = (float(np.mean(guess != y)) for guess in (predicted, classes[counts.argmax()]))
-    return {"error": wrong, "baseline_error": baseline}

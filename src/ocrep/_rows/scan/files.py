@@ -208,7 +208,7 @@ class FileSource(Source):
         if kind == "texts" and column.null_count:
             return np.asarray(column.to_pylist(), dtype=object)  # the check of labels names the row
         if kind == "texts":
-            return as_kind(pyarrow.chunked_array([column]), "text", name, start)
+            return as_kind(column, "text", name, start)
         if kind not in ("numbers", "booleans"):
             raise DataError(f"{path}: the target {name!r} holds {kind}, not numbers or texts.")
         values = column.to_numpy(zero_copy_only=False)

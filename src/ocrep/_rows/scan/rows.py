@@ -113,7 +113,7 @@ class ScanRows(LocalRows):
             if needs.sample or (needs.range and stated is None):
                 survey = reduce(Survey.merge, (self._survey_of(block, look) for block in self._read()))
             else:
-                self._range = stated
+                self._range = None if source.range_is_observed else stated
                 low, high = stated or survey.range
                 known = survey
                 if counted or needs.groups:

@@ -34,8 +34,11 @@ class Source(ABC):
     def n_rows(self) -> int | None:
         return None
 
+    range_is_observed: bool = False
+    """Whether the stated range was found by looking at all rows, and need not be checked again."""
+
     def stated_range(self) -> Range | None:
-        """The inputs' range over all rows, where files state it and every row has weight."""
+        """The inputs' range over all rows, where it is known and every row has weight."""
         return None
 
     def fingerprints(self) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, gamma: str, out: 
         ("time to train", f"{trained.seconds:.2f} s"),
     ]
     printing.pairs(pairs)
-    rows = f"all {len(problem.y):,}" if trained.on_all_rows else f"{trained.n_train:,}"
+    rows = f"all {problem.n_rows:,}" if trained.on_all_rows else f"{trained.n_train:,}"
     printing.lines("", f"{out} holds the model, trained on {rows} rows.")
 
 

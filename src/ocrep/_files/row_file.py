@@ -1,0 +1,77 @@
+"""`RowFile`: a file that is read several times, block by block, and must hold the same rows each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow
+
+from ocrep._files.convert import ColumnKind, declared_kind
+from ocrep._files.formats import DataError, FilePath, check_file, format_of
+from ocrep._files.readers import BLOCK_ROWS, FileReader, reader_of
+
+# Blocks of wide files have fewer rows: about so many values each.
+_BLOCK_VALUES, _FEWEST_ROWS = 2**21, 2**6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileBlock:
+    """Some rows of a file, as Arrow columns."""
+
+    start: int
+    """Number of rows before this block."""
+    n_rows: int
+    columns: dict[str, Any]
+
+
+class RowFile:
+    """A file of rows; `kinds` has the kind of each column, None where only the values tell.
+
+    Those of a CSV file are None but for columns of numbers, as its first block tells; a later block may raise
+    `NotNumbersError`.
+    """
+
+    def __init__(self, path: FilePath) -> None:
+        check_file(path)  # before the suffix: a missing file is the likelier mistake
+        self.path = path
+        names = reader_of(path).column_names()
+        rows = max(_FEWEST_ROWS, min(BLOCK_ROWS, _BLOCK_VALUES // max(1, len(names))))
+        self._reader: FileReader = reader_of(path, block_rows=rows)
+        self.fingerprint = self._reader.fingerprint()
+        stated: dict[str, ColumnKind] = {field.name: declared_kind(field.type) for field in self._reader.schema()}
+        self.kinds: dict[str, ColumnKind | None] = {**stated}
+        if format_of(path).kind == "csv":
+            self.kinds = {name: "number" if kind == "number" else None for name, kind in stated.items()}
+
+    def n_rows(self) -> int | None:
+        """Return the number of rows that the file states; None if it states none."""
+        with self._reader.reading():
+            return self._reader.n_rows()
+
+    def blocks(self, kinds: Mapping[str, ColumnKind | None]) -> Iterator[FileBlock]:
+        """Yield the rows with these columns; a kind that is not known yet is None."""
+        # Texts come as categories, which is faster where they repeat.
+        texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+        types = {name: pyarrow.float64() if kind == "number" else texts for name, kind in kinds.items()}
+        start = 0
+        self._check_unchanged()
+        with self._reader.reading():
+            for batch in self._reader.batches(list(kinds), types):
+                if batch.num_rows:
+                    # Not `batch.column(name)`, which takes longer than the work on a column.
+                    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    yield FileBlock(start, batch.num_rows, columns)
+                    start += batch.num_rows
+        self._check_unchanged()
+        if start == 0:
+            raise DataError(f"{self.path} has a header but no rows.")
+
+    def _check_unchanged(self) -> None:
+        if self._reader.fingerprint() != self.fingerprint:
+            raise self.changed()
+
+    def changed(self) -> DataError:
+        """Return the error about rows that are not those of the first reading."""
+        return DataError(f"{self.path} was changed while it was read: run the command again when it is complete.")

@@ -1,0 +1,60 @@
+"""`TablePart`: rows to train on, with all that a survey tells of them; and the split of a problem into two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ocrep._files.formats import DataError
+from ocrep.tables.coding import Coding
+from ocrep.tables.problem import Problem
+from ocrep.tables.rows import TableRows
+from ocrep.tables.scoring import SquaredErrors, WrongLabels
+from ocrep.tables.source import TableSource
+from ocrep.tables.split import Split
+from ocrep.tables.survey import TableSurvey, survey_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TablePart:
+    """Rows to train on: all of a problem, or those that are not held out."""
+
+    rows: TableRows
+    survey: TableSurvey
+    coding: Coding
+    classes: np.ndarray | None
+    """The classes that these rows hold; None for a regression."""
+    counts: np.ndarray
+    """The number of rows of each class, or of all."""
+
+    @classmethod
+    def of(cls, rows: TableRows, survey: TableSurvey) -> TablePart:
+        """The part that a survey describes."""
+        classes, counts = None, np.array([survey.n_rows])
+        if rows.target.classes is not None:
+            classes, counts = rows.target.labels(survey.target)
+        return cls(rows, survey, Coding.of(survey, rows.kinds), classes, counts)
+
+    def scores(self) -> SquaredErrors | WrongLabels:
+        """Errors of a model that was trained on these rows, none yet."""
+        if self.classes is None:
+            return SquaredErrors(self.survey.target.total / self.survey.n_rows)
+        return WrongLabels(self.classes[self.counts.argmax()])
+
+    def source(self) -> TableSource:
+        """The rows as `fit` reads them."""
+        return TableSource(self.rows, self.coding, self.survey.n_rows)
+
+
+def split_problem(problem: Problem, test: float, seed: int) -> tuple[TablePart, TableRows]:
+    """Return the rows to train on, surveyed by a pass over the file, and those that are held out."""
+    rows, target = problem.rows, problem.rows.target
+    counts = np.array([problem.n_rows]) if target.classes is None else target.labels(problem.survey.target)[1]
+    split = Split.of(counts, test, seed)
+    training = rows.side(split, held_out=False)
+    kinds = {**rows.kinds, target.name: target.kind}
+    part = TablePart.of(training, survey_of(training.blocks(), kinds, target.name))
+    if part.classes is not None and len(part.classes) < 2:
+        raise DataError("The training part holds only one class: use a smaller test part, or more rows.")
+    return part, rows.side(split, held_out=True)
