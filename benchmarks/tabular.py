@@ -29,7 +29,6 @@ from tabular_data import NAMES, SPLITS, Split, load, task_of
 from tabular_methods import METHODS, REFERENCE
 
 RESULTS = Path(__file__).resolve().parent / "tabular.jsonl"
-CORES = 2  # of each job
 REPEATS, LONG = 3, 2.0  # fits are repeated unless the first takes so many seconds
 SYNTHETIC = {f"synthetic {n}": n for n in (1_000, 10_000, 100_000, 400_000)}
 # On so many rows only those that are meant for them.
@@ -99,11 +98,11 @@ def pin(cores: Any) -> None:
     os.sched_setaffinity(0, cores.get())
 
 
-def machine(jobs: int) -> str:
+def machine(jobs: int, cores: int) -> str:
     """What the times depend on, in one line."""
     from side_by_side import machine as libraries
 
-    return f"{date.today()}, {jobs} jobs at a time on {CORES} cores each, {libraries()}"
+    return f"{date.today()}, {jobs} jobs at a time on {cores} core(s) each, {libraries()}"
 
 
 def run(args: argparse.Namespace) -> None:
@@ -115,16 +114,16 @@ def run(args: argparse.Namespace) -> None:
         todo = [m for m in methods if (name, seed, m) not in done and (not args.methods or m in args.methods)]
         jobs += [(name, seed, todo)] if todo else []
     # Set before the workers start, because libraries read it when they are loaded.
-    os.environ |= dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], str(CORES))
+    os.environ |= dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], str(args.cores))
     context = get_context("spawn")
     cores, mine = context.Queue(), sorted(os.sched_getaffinity(0))
     for worker in range(args.jobs):
-        cores.put({mine[(CORES * worker + core) % len(mine)] for core in range(CORES)})
+        cores.put({mine[(args.cores * worker + core) % len(mine)] for core in range(args.cores)})
     with (
         args.results.open("a", encoding="utf-8") as file,
         ProcessPoolExecutor(args.jobs, context, initializer=pin, initargs=(cores,)) as pool,
     ):
-        file.write(json.dumps({"measured": machine(args.jobs)}) + "\n")
+        file.write(json.dumps({"measured": machine(args.jobs, args.cores)}) + "\n")
         for number, future in enumerate(as_completed([pool.submit(measure, *job) for job in jobs]), 1):
             records = future.result()
             file.write("".join(json.dumps(record) + "\n" for record in records))
@@ -143,7 +142,8 @@ def main() -> None:
     """Read the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("command", choices=["run", "render"])
-    parser.add_argument("--jobs", type=int, default=max(1, len(os.sched_getaffinity(0)) // CORES))
+    parser.add_argument("--jobs", type=int, default=1, help="data sets at a time; jobs × cores should be there")
+    parser.add_argument("--cores", type=int, default=2, help="of each job")
     parser.add_argument("--only", nargs="+", default=[], metavar="SET")
     parser.add_argument("--methods", nargs="+", default=[], metavar="METHOD")
     parser.add_argument("--results", type=Path, default=RESULTS)
