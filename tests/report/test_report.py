@@ -176,7 +176,7 @@ def test_ocrep_is_too_much_where_weak_directions_carry_the_signal():
         "conditioning": "well",
         "ocrep": "too_much",
         "need": "not_needed",
-        "information": "most",
+        "information": "few",
     }
     assert found.verdict.recommended in ("ocrep_cv", "kfold")
     advised = next(line for line in found.rules if line.rule == found.verdict.recommended)
@@ -199,7 +199,15 @@ def test_ocrep_is_right_where_weak_directions_carry_only_noise():
     assert found.verdict.recommended == "ocrep"
     dof = next(line.dof for line in found.rules if line.rule == "ocrep")
     assert dof == pytest.approx(5.0, abs=0.5)
-    assert next(f for f in found.verdict.findings if f.topic == "information").answer == "About 5 of 65."
+    assert next(f for f in found.verdict.findings if f.topic == "information").answer == (
+        f"It uses {dof:.1f} effective degrees of freedom."
+    )
+
+
+def test_a_fit_that_uses_half_as_many_parameters_as_rows_is_complex():
+    H = np.eye(12)[:, :8] + 0.01 * np.random.default_rng(0).standard_normal((12, 8))
+    found = diagnosed(H, H @ np.arange(8.0), rules=[1e-6])
+    assert codes(found)["information"] == "many"
 
 
 def test_ocrep_is_too_little_where_nothing_can_be_learned():
@@ -277,7 +285,7 @@ def test_no_rule_and_no_error_leave_nothing_to_divide_by():
         f.answer for f in judge(facts([line("ocrep", 1.0, 0.5), line("none", 0.0, 0.0)], best=0.0)).findings
     )
     assert "∞ times the best" in answers
-    assert "At most 8 of 8." in [f.answer for f in judge(facts([])).findings]
+    assert "It has at most 8 degrees of freedom." in [f.answer for f in judge(facts([])).findings]
 
 
 @pytest.mark.parametrize(

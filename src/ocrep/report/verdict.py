@@ -17,7 +17,7 @@ QUESTIONS = {
     "conditioning": "Is the problem ill conditioned?",
     "ocrep": "Does OCReP regularize too much here?",
     "need": "Is regularization needed at all?",
-    "information": "How many units carry information?",
+    "information": "How complex is the fit?",
 }
 PREFERRED = ("ocrep", "ocrep_cv", "kfold", "gcv")
 """The first of these rules that is as good as the best γ is advised, so good conditioning has priority."""
@@ -82,7 +82,7 @@ class Verdict:
 
 
 def judge(facts: Facts) -> Verdict:
-    """Say which rule to use, how H is conditioned, whether OCReP's γ is right, and how many units carry information."""
+    """Say which rule to use, how H is conditioned, whether OCReP's γ is right, and how complex the fit is."""
     line = _recommended(facts)
     answers = (_advice(facts, line), _conditioning(facts), _ocrep(facts), _need(facts, line), _information(facts, line))
     findings = (
@@ -189,13 +189,14 @@ def _information(facts: Facts, line: RuleLine | None) -> _Answer:
         "precision floor."
     )
     if line is None:
-        return "rank", "note", f"At most {facts.n_resolved} of {facts.n_columns}.", detail
-    answer = f"About {line.dof:.0f} of {facts.n_columns}."
+        return "rank", "note", f"It has at most {facts.n_resolved} degrees of freedom.", detail
     used = f"{line.dof:.1f}" if line.dof < 100.0 else f"{line.dof:.0f}"
-    detail += f" With {line.rule} the fit uses {used} effective degrees of freedom for {facts.n_rows:,} rows."
-    if line.dof >= 0.5 * facts.n_columns:
-        return "most", "good", answer, detail
-    return "few", "note", answer, f"{detail} Fewer units may do as well: compare them with ocrep.hidden_size_path."
+    answer = f"It uses {used} effective degrees of freedom."
+    detail += (
+        f" That is the number of free parameters of a linear model as flexible as this fit with {line.rule}, for "
+        f"{facts.n_rows:,} rows; it is not a number of units to keep."
+    )
+    return ("many", "note", answer, detail) if line.dof >= 0.5 * facts.n_rows else ("few", "good", answer, detail)
 
 
 def _excess(facts: Facts, line: RuleLine) -> str:
