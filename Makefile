@@ -13,7 +13,7 @@ SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/
 	tests/serialization
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs test test-browser test-lowest test-pythons test-torch test-wheel lint picture bench bench-track carry clean
+.PHONY: demo docs test test-browser test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
 
 demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
 	@$(BIN)/python examples/demo.py
@@ -56,6 +56,10 @@ lowest: $(VENV)/.created  ## write tests/lowest.txt again from the floors in pyp
 test-torch: $(VENV)/.developed  ## the array tests on torch (gigabytes from the registry; the GPU too if there is one)
 	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch
 	OCREP_ARRAYS=torch $(BIN)/python -m pytest tests/estimators/test_array_api.py tests/_linalg/test_qdwh.py
+
+test-spark: $(VENV)/.developed  ## the Spark recipe on a local Spark (needs Java 17; 450 MB from the registry)
+	$(BIN)/python -m pip install --quiet 'pyspark>=4'
+	PYSPARK_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/python -m pytest -o filterwarnings= tests/spark
 
 docs: $(VENV)/.developed  ## the documentation site, offline, all examples run: docs/_build/html/index.html
 	$(BIN)/python -m pip install --quiet --group docs

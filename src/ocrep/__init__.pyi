@@ -5,6 +5,7 @@ from ocrep import displays as displays
 from ocrep import exceptions as exceptions
 from ocrep import literature as literature
 from ocrep import onnx as onnx
+from ocrep import parts as parts
 from ocrep import report as report
 from ocrep import rules as rules
 from ocrep import study as study

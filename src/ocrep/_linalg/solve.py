@@ -13,7 +13,7 @@ from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sum
 from ocrep._linalg.folds import FoldFactors, known_folds
 from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
 from ocrep._linalg.parallel import at_once
-from ocrep._linalg.passes import FactorWork, FoldFactorsWork, Passes, SumsWork
+from ocrep._linalg.passes import FactorWork, FoldFactorsWork, Passes, SumsWork, Work
 from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.triangle import Triangle
@@ -67,6 +67,16 @@ def solve(passes: Passes, *, intercept: bool, solver: str = "auto", folds: FoldP
     return found or run.by_reflections()
 
 
+def reflections(intercept: bool, plan: FoldPlan | None) -> FactorWork | FoldFactorsWork:
+    """What reflections accumulate: the one route whose summaries of parts need no second look at the rows."""
+    return FactorWork(intercept) if plan is None else FoldFactorsWork(intercept, plan)
+
+
+def of_reflections(summary: Factor | FoldFactors) -> Solved:
+    """What reflections have found, from the summary of all rows."""
+    return Solved(summary) if isinstance(summary, Factor) else Solved(None, summary)
+
+
 class _Run:
     """One attempt to factor the rows: a first block shows which route is promising."""
 
@@ -116,10 +126,8 @@ class _Run:
 
     def by_reflections(self) -> Solved:
         """Route 4: the slow one that is always right."""
-        if self._plan is None:
-            return Solved(self._passes.accumulate(FactorWork(self._intercept)))
-        folds = self._passes.accumulate(FoldFactorsWork(self._intercept, self._plan))
-        return Solved(None, folds)
+        work: Work[Any] = reflections(self._intercept, self._plan)
+        return of_reflections(self._passes.accumulate(work))
 
     def _preconditioned(
         self, R1: Triangle, counts: Counts, *, alike: bool = False, saved: bool = True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -76,14 +78,20 @@ def text_column(X: Any) -> int:
     return 0
 
 
-def check_columns(block: Block, n_inputs: int, columns: tuple[str, ...] | None, *, than: str) -> None:
+def check_columns(
+    block: Block,
+    n_inputs: int,
+    columns: tuple[str, ...] | None,
+    *,
+    than: str,
+    instead: str = "give ocrep.scan columns=[…], and they are found by name",
+) -> None:
     """A block has the columns of those before it."""
     if block.X.shape[1] != n_inputs:
         raise ValueError(f"{block.part} has {block.X.shape[1]} columns, but {than} has {n_inputs}.")
     if block.columns != columns:
         raise ValueError(
-            f"{block.part} has the columns {listed(block.columns)}, but {than} {listed(columns)}: "
-            "give ocrep.scan columns=[…], and they are found by name."
+            f"{block.part} has the columns {listed(block.columns)}, but {than} {listed(columns)}: {instead}."
         )
 
 
@@ -216,8 +224,8 @@ def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
     told = f"{place_of(block)}y has the shape {tuple(y.shape)}, but"
     if y.ndim not in (1, 2):
         raise ValueError(f"{told} regression needs one number per row, or one column per target.")
-    if shape is not None and tuple(y.shape[1:]) != shape:
-        raise ValueError(f"{told} in the first rows it has {f'{shape[0]} columns' if shape else 'one axis'}.")
+    if shape is not None:
+        check_target_shape(block, shape, where="in the first rows")
     xp = array_namespace(y)
     bad = ~xp.isfinite(y)
     if bool(xp.any(bad)):
@@ -225,6 +233,36 @@ def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
         row = int(xp.argmax(xp.astype(bad, xp.int8)))
         raise ValueError(f"{block.row(row)}the target is NaN or infinity: remove such rows. Input y contains NaN.")
     return y
+
+
+def check_target_shape(block: Block, shape: tuple[int, ...], *, where: str) -> None:
+    """Targets have the shape of others, without their rows."""
+    if tuple(block.y.shape[1:]) != shape:
+        raise ValueError(
+            f"{place_of(block)}y has the shape {tuple(block.y.shape)}, but {where} it has "
+            f"{f'{shape[0]} columns' if shape else 'one axis'}."
+        )
+
+
+def check_within(block: Block, low: np.ndarray, high: np.ndarray, observed: tuple[np.ndarray, np.ndarray]) -> None:
+    """The range of a block's rows lies within that of a survey."""
+    outside = (observed[0] < low) | (observed[1] > high)
+    if outside.any():
+        column = int(np.argmax(outside))
+        value = observed[0][column] if observed[0][column] < low[column] else observed[1][column]
+        raise ValueError(
+            f"{place_of(block)}column {block.column(column)} holds {value:g}, outside the range {low[column]:g} to "
+            f"{high[column]:g} that was surveyed: survey all parts, or give the model input_scaling=(low, high)."
+        )
+
+
+@contextmanager
+def naming(part: str) -> Iterator[None]:
+    """Say in errors which part of the rows could not be used."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(str(error) if str(error).startswith(part) else f"{part}: {error}") from error
 
 
 def check_two_classes(counting: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
+from ocrep._files.arrays import check_names, read_arrays
 from ocrep._files.atomic import replacing, unfinished
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
@@ -21,6 +22,7 @@ from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.passes import Mergeable, Step, Summary
 from ocrep._rows.block import Triple
 from ocrep._rows.rows import LocalRows, Part, Rows
+from ocrep._training.fingerprint import fit_fingerprint
 from ocrep._training.learned import Learned
 from ocrep._training.recipe import Recipe
 
@@ -63,7 +65,7 @@ class CheckpointFile:
         if not self.path.is_file():
             raise ValueError(f"checkpoint={str(self.path)!r} is not a file: name a file, which need not exist.")
         try:
-            held = _arrays_in(self.path)
+            held = _held(self.path)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(
                 f"{self.path} is not a checkpoint of ocrep, or a damaged one ({error}): name another file, or delete "
@@ -129,7 +131,7 @@ class FileCheckpoint:
         """The checkpoint that the rows ask for."""
         assert rows.checkpoint is not None
         assert isinstance(rows, LocalRows)
-        file = CheckpointFile(*rows.checkpoint, _fit_fingerprint(recipe, learned))
+        file = CheckpointFile(*rows.checkpoint, fit_fingerprint(recipe, learned))
         return cls(file, rows, lambda skip: rows.triples(learned.code, learned.height, skip))
 
     @property
@@ -217,34 +219,9 @@ class FileCheckpoint:
         self._file.raise_other_rows()
 
 
-def _fit_fingerprint(recipe: Recipe, learned: Learned) -> str:
-    """A hash of all that decides a factor, but for the rows: hidden layer, coding of targets, solver, folds."""
-    hashed = hashlib.blake2b(digest_size=32)
-    told: list[Any] = [recipe.estimator, bool(recipe.intercept), recipe.solver, recipe.folds]
-    told += [learned.columns, learned.n_inputs, learned.targets.fingerprint()]
-    if learned.layer is not None:
-        layer = learned.layer
-        activation = layer.activation if isinstance(layer.activation, str) else _name_of(layer.activation)
-        told += [activation, bool(layer.direct_link)]
-        for array in (layer.weights_, layer.biases_, layer.center_, layer.scale_):
-            hashed.update(np.ascontiguousarray(array).data)
-    hashed.update(repr(told).encode())
-    return hashed.hexdigest()
-
-
-def _name_of(function: Any) -> str:
-    """A function's name; its code cannot be compared."""
-    return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__))
-
-
-def _arrays_in(path: Path) -> dict[str, np.ndarray]:
+def _held(path: Path) -> dict[str, np.ndarray]:
     """All that the file holds; what a checkpoint of this version lacks is an error."""
-    with path.open("rb") as opened:
-        file = np.load(opened, allow_pickle=False)
-        if not isinstance(file, Mapping):
-            raise ValueError("it is a single array")
-        held = dict(file)
-    lacking = _NAMES - held.keys() if str(held["format"]) == _FORMAT else set()
-    if lacking:
-        raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
+    with path.open("rb") as file:
+        held = read_arrays(file)
+    check_names(held, _NAMES if str(held["format"]) == _FORMAT else set())
     return held

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,15 @@ class Division:
         if self.plan.split == "blocks":
             return self.plan.of_row_numbers(block.first + np.arange(block.X.shape[0]), self.n_rows)
         return None if block.groups is None else self.plan.of_groups(block.groups, self.known)
+
+    def check_known(self, block: Block, rows: Any) -> None:
+        """Raise if some of the rows are of groups that are not among the known ones."""
+        if self.known is None or block.groups is None:
+            return
+        unknown = ~np.isin(self.plan.ordered(block.groups[rows]), self.known)
+        if unknown.any():
+            row = int(np.arange(len(block.groups))[rows][np.argmax(unknown)])
+            raise ValueError(f"{block.row(row)}the group was not surveyed: survey all parts.")
 
     def check_endless(self, endless: bool) -> None:
         """Raise if the number of all rows decides, and it is not known, or more rows are to come."""

@@ -185,6 +185,19 @@ def check_rows(recipe: Recipe, rows: Rows) -> None:
         _check_checkpoint(recipe, rows.checkpoint[0])
 
 
+def check_parts(recipe: Recipe) -> None:
+    """Raise if factors of parts, which are never read again, cannot give what the recipe asks for."""
+    for demand in demands_of(recipe):
+        if demand.again:
+            _raise(demand, "of parts only their factors remain:")
+    if recipe.solver == "gram":
+        raise ValueError("solver='gram' may have to read rows again, and parts are read once: use 'auto' or 'qr'.")
+    if recipe.folds is not None and recipe.folds.split == "blocks":
+        raise ValueError(
+            "split='blocks' goes by the numbers of the rows, which parts do not know: use split='content' or 'groups'."
+        )
+
+
 def check_stream(recipe: Recipe, *, first: bool) -> None:
     """Raise if `partial_fit`, which sees each block once, cannot give what the recipe asks for."""
     for demand in demands_of(recipe):

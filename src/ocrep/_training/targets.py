@@ -44,7 +44,7 @@ class Numbers:
 
     def fingerprint(self) -> str:
         """Numbers are coded in one way only."""
-        return "numbers"
+        return f"numbers, {1 if self.one_dimensional else 2} axes"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
+from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.passes import LocalPasses, Passes
 from ocrep._linalg.quick_folds import QuickFolds
 from ocrep._linalg.reweighted import reweighted, reweighted_folds
-from ocrep._linalg.solve import Solved, solve
+from ocrep._linalg.solve import Solved, reflections, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.checks import check_counts
 from ocrep._rows.rows import LocalRows, Rows
@@ -18,7 +20,7 @@ from ocrep._training.calibration import Calibrator, LeftOutErrors
 from ocrep._training.checkpoint import FileCheckpoint
 from ocrep._training.hidden_size import choose_size
 from ocrep._training.learned import Learned
-from ocrep._training.passes import PartsPasses
+from ocrep._training.passes import OnPart, PartsPasses
 from ocrep._training.recipe import Recipe, check_rows, check_stream
 from ocrep.rules import Choice, Rule
 
@@ -59,17 +61,21 @@ def train(recipe: Recipe, rows: Rows) -> Training:
 def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Solved:
     """The factors of all rows."""
     solver = "qr" if rows.once else recipe.solver
-    plan = recipe.folds if learned.division is None else learned.division.plan
     passes: Passes
     if isinstance(rows, LocalRows):
         passes = LocalPasses(learned.row_blocks(rows), checkpoint)
     else:
         passes = PartsPasses(learned, rows, recipe.needs)
-    return solve(passes, intercept=recipe.intercept, solver=solver, folds=plan)
+    return solve(passes, intercept=recipe.intercept, solver=solver, folds=_fold_plan(recipe, learned))
+
+
+def part_step(recipe: Recipe, learned: Learned) -> OnPart[Any]:
+    """What is learned of a part by itself, wherever it lies: a factor, or one per fold."""
+    return OnPart(learned, recipe.needs, reflections(recipe.intercept, _fold_plan(recipe, learned)))
 
 
 def finish(
-    recipe: Recipe, learned: Learned, solved: Solved, rows: Rows, *, quick: QuickFolds | None = None
+    recipe: Recipe, learned: Learned, solved: Solved, rows: Rows | None = None, *, quick: QuickFolds | None = None
 ) -> Training:
     """What follows from the factors; `quick` saves time where they were made already."""
     factored = _factored(learned, solved)
@@ -121,9 +127,13 @@ def calibrated(training: Training, rows: RowBlocks | None) -> Training:
     return replace(training, calibrator=kind.on_left_out_rows(training.factored.spectrum, rows, training.choice.gamma))
 
 
-def _again(factored: Factored, rows: Rows) -> RowBlocks | None:
+def _again(factored: Factored, rows: Rows | None) -> RowBlocks | None:
     """The rows once more, where they can be read again."""
     return factored.learned.row_blocks(rows) if isinstance(rows, LocalRows) and not rows.once else None
+
+
+def _fold_plan(recipe: Recipe, learned: Learned) -> FoldPlan | None:
+    return recipe.folds if learned.division is None else learned.division.plan
 
 
 def _factored(learned: Learned, solved: Solved) -> Factored:

@@ -314,9 +314,14 @@ def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_
     return learned.row_blocks(rows)
 
 
-def recipe_of(model: ClosedForm) -> Recipe:
-    """What the parameters of a model mean."""
-    return model._recipe()
+def recipe_of(model: ClosedForm, targets: Numbers | Labels | None = None) -> Recipe:
+    """What the parameters of a model mean; `targets` say what is known of them beforehand."""
+    return model._recipe(targets)
+
+
+def present(model: ClosedForm, training: Training) -> None:
+    """Give a model all that a training found."""
+    model._store(training)
 
 
 def adopt(model: ClosedForm, other: ClosedForm) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep._rows import open_rows
 from ocrep._rows.block import Block, Triple
-from ocrep._rows.checks import check_counts
+from ocrep._rows.checks import check_counts, naming
 from ocrep._rows.rows import Part
 from ocrep._rows.survey import Needs
 from ocrep._training.agreement import Agreement
@@ -74,11 +74,10 @@ def _answer(
 
     Dask itself fills in where the block is: `block_id` for arrays, `partition_info` for dataframes.
     """
-    from ocrep._rows.dask.rows import naming_partition
-
     if block.shape[0] == 0:
         return like
-    with naming_partition(block_id[0] if block_id else partition_info["number"] if partition_info else 0):
+    number = block_id[0] if block_id else partition_info["number"] if partition_info else 0
+    with naming(f"Partition {number}"):
         values = model.predict(block, return_std=True)[1] if what == DEVIATIONS else getattr(model, what)(block)
         return values.astype(like.dtype, copy=False)
 

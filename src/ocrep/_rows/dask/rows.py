@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ocrep._rows.checks import check_counts, warn_of_column
+from ocrep._rows.checks import check_counts, naming, warn_of_column
 from ocrep._rows.dask.partitions import Partitions, described, first_rows
 from ocrep._rows.memory import MemoryRows, columns_of
 from ocrep._rows.rows import Part, Rows, Summary
@@ -108,19 +107,9 @@ class DaskRows(Rows):
 
 
 def _on_partition(step: Callable[[Part], Any], declared: Declared, rows: Any, number: int) -> Any:
-    with naming_partition(number):
+    with naming(f"Partition {number}"):
         return step(PartitionRows(rows, number, declared))
 
 
 def _survey(needs: Needs, part: PartitionRows) -> Survey | None:
     return part.survey(needs) if part.check(needs) else None
-
-
-@contextmanager
-def naming_partition(number: int) -> Iterator[None]:
-    """Say in errors which partition could not be used."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        told = f"Partition {number}"
-        raise ValueError(str(error) if str(error).startswith(told) else f"{told}: {error}") from error

@@ -1,0 +1,210 @@
+"""`Part` and `Survey`: what a plan makes of some rows; they know which parts they hold, and merge."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from ocrep._files.atomic import replacing
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.folds import FoldFactors
+from ocrep._rows.survey import Survey as Surveyed
+from ocrep._rows.survey_arrays import survey_from_arrays, survey_to_arrays
+from ocrep.parts import archive
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Numbered(ABC):
+    """A summary of the rows of some parts, which have numbers so that none counts twice."""
+
+    plan: str
+    """The fingerprint of the plan."""
+    numbers: frozenset[int]
+    summary: Any
+    """None if the parts have no rows."""
+
+    def merge(self, other: Self) -> Self:
+        """Join with the summary of other parts, exactly: in any order, and in any grouping.
+
+        Parameters
+        ----------
+        other : same type
+            The summary of other parts of the same plan.
+
+        Returns
+        -------
+        same type
+            The summary of all rows of both; neither of them changes.
+        """
+        self.check_plan(other, self.plan)
+        twice = self.numbers & other.numbers
+        if twice:
+            raise ValueError(f"{told(twice)} in both: each part counts once, so merge only one of its {self._word()}s.")
+        mine, theirs = self.summary, other.summary
+        both = mine.merge(theirs) if mine is not None and theirs is not None else mine or theirs
+        return type(self)(self.plan, self.numbers | other.numbers, both)
+
+    def to_bytes(self) -> bytes:
+        """Give all that is needed to merge elsewhere.
+
+        Returns
+        -------
+        bytes
+            An `.npz` file of plain arrays.
+        """
+        kind = "" if self.summary is None else type(self.summary).__name__
+        arrays = {} if self.summary is None else self._arrays()
+        return archive.pack(self._word(), self.plan, self.numbers, kind, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what `to_bytes` gave; no code is run.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes; others are refused.
+
+        Returns
+        -------
+        same type
+            As it was.
+        """
+        plan, numbers, kind, arrays = archive.unpack(data, cls._word())
+        try:
+            return cls(plan, numbers, cls._summary(kind, arrays) if kind else None)
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+            raise archive.damaged(cls._word(), error) from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_bytes` to a file, which is complete or absent, whenever the process is killed.
+
+        Parameters
+        ----------
+        path : path
+            The file; an existing one is replaced.
+        """
+        with replacing(path) as part:
+            part.write_bytes(self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file that `save` wrote; no code is run.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        same type
+            As it was.
+        """
+        try:
+            return cls.from_bytes(Path(path).read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def check_plan(self, other: Any, plan: str) -> None:
+        """Raise unless `other` is of this type and of the plan."""
+        check_type(other, type(self))
+        if other.plan != plan:
+            raise ValueError(
+                f"This {self._word()} is of another plan (other parameters, columns, classes, ranges or hidden layer): "
+                "send one plan to all who make parts."
+            )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(numbers={sorted(self.numbers)})"
+
+    @classmethod
+    def _word(cls) -> str:
+        return cls.__name__.lower()
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, np.ndarray]: ...
+
+    @classmethod
+    @abstractmethod
+    def _summary(cls, kind: str, arrays: dict[str, np.ndarray]) -> Any: ...
+
+
+class Part(Numbered):
+    """All that training needs to know of the rows of one part, or of several that were merged; made by `Plan.of`.
+
+    It holds triangular factors of [1 | H | T], one or one per fold, and counts: about M² numbers, however many rows.
+
+    Attributes
+    ----------
+    numbers : frozenset of int
+        The numbers of the parts.
+    """
+
+    summary: Factor | FoldFactors | None
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        assert self.summary is not None
+        return self.summary.to_arrays()
+
+    @classmethod
+    def _summary(cls, kind: str, arrays: dict[str, np.ndarray]) -> Factor | FoldFactors:
+        kinds: dict[str, type[Factor] | type[FoldFactors]] = {"Factor": Factor, "FoldFactors": FoldFactors}
+        found = kinds[kind].from_arrays(arrays)
+        for factor in found.factors if isinstance(found, FoldFactors) else (found,):
+            if factor is not None:
+                _check_shapes(factor)
+        return found
+
+
+class Survey(Numbered):
+    """Ranges, labels and what else must be known of all rows before the first is mapped; made by `Plan.survey`.
+
+    Attributes
+    ----------
+    numbers : frozenset of int
+        The numbers of the parts.
+    """
+
+    summary: Surveyed | None
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        assert self.summary is not None
+        return survey_to_arrays(self.summary)
+
+    @classmethod
+    def _summary(cls, kind: str, arrays: dict[str, np.ndarray]) -> Surveyed:
+        del kind
+        return survey_from_arrays(arrays)
+
+
+def _check_shapes(factor: Factor) -> None:
+    """Raise unless the arrays of a factor fit together and are finite."""
+    triangle, counts = factor.triangle, factor.counts
+    n, width, n_targets = len(triangle.R), int(counts.intercept) + counts.n_features, counts.n_targets
+    parts = {"R": (n, width), "QtT": (n, n_targets), "left": (n_targets,)}
+    for name, shape in parts.items():
+        array = getattr(triangle, name)
+        if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+            raise ValueError(f"{name} is not an array of {shape} finite numbers")
+
+
+def check_type(given: Any, kind: type) -> None:
+    """Raise unless a part was given, or a survey, as asked for."""
+    if not isinstance(given, kind):
+        raise TypeError(f"A {type(given).__name__} was given, and a {kind.__name__} of ocrep.parts is needed.")
+
+
+def told(numbers: frozenset[int] | set[int]) -> str:
+    """Numbers of parts as the beginning of a sentence, but not hundreds of them."""
+    first = [str(number) for number in sorted(numbers)[:8]]
+    if len(numbers) == 1:
+        return f"Part {first[0]} is"
+    if len(numbers) > 8:
+        return f"Parts {', '.join(first)} and {len(numbers) - 8} more are"
+    return f"Parts {', '.join(first[:-1])} and {first[-1]} are"
