@@ -1,7 +1,7 @@
 """Train on a Spark dataframe: each partition becomes a part where it lies, and parts merge in a tree.
 
-`fit_on_spark(model, frame, target)` needs Spark 4 with PyArrow, and ocrep on the workers. Cache a frame that is costly or
-not deterministic: it is read twice.
+`fit_on_spark(model, frame, target)` needs Spark 4 with PyArrow, and ocrep on the workers. Cache a frame that is costly
+or not deterministic: it is read twice.
 """
 
 import math
