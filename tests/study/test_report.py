@@ -115,7 +115,7 @@ def test_the_first_page_counts_what_is_inside():
         rows("iris", 50, "gcv", 2.0, shift=0.01),  # 2.47 is
     )
     assert "Of the 3 errors" in text
-    assert "**2 lie between the 1st and the 99th percentile of ours**" in text
+    assert "**2 lie inside, between the 1st and the 99th percentile of ours**" in text
     assert "OCReP and cross-validation at fixed sizes: " in text
     assert "1 error outside, unexplained: CV on Iris M=50 (table 2)." in text
     assert "figures/overview.png" in text

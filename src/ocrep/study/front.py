@@ -18,7 +18,7 @@ from ocrep.study.protocol import BIASES, GCV_METHODS, TARGETS
 from ocrep.study.wording import bullets, listed, number, plural, title
 from ocrep.study.yardsticks import Calibration, Judged, Study, calibrate, of_methods, share
 
-WORDS = (HOLDS, IN_PART, FAILS, NOT_TESTED)
+WORDS = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", NOT_TESTED: "not tested"}
 _BIASES = {name: f"U({low:g}, {high:g})" for name, (low, high) in BIASES.items()}
 GROUPS = {
     "OCReP and cross-validation": ("ocrep", "cv"),
@@ -60,7 +60,7 @@ def _lead(study: Study) -> str:
         return "Too few splits were run to say where the published errors lie among ours."
     return (
         f"Of the {found.total} errors that the paper computed itself at fixed sizes and that were run here, "
-        f"**{found.inside} lie between the 1st and the 99th percentile of ours** over random splits; a perfect "
+        f"**{found.inside} lie inside, between the 1st and the 99th percentile of ours** over random splits; a perfect "
         f"reproduction would have {_expected(found)} there. The paper's split is unknown and moves all numbers of a "
         "data set together, so the ratio of a rival's error to OCReP's says more: "
         f"{_counted(calibrate([p for p in study.pairs if not p.rivalry.rival.quoted]))}."
@@ -76,12 +76,13 @@ def _expected(found: Calibration) -> str:
 
 
 def _counted(found: Calibration) -> str:
-    return f"{found.inside} of {found.total} are inside, of a perfect reproduction {_expected(found)}"
+    return f"{found.inside} of {found.total} lie inside; of a perfect reproduction {_expected(found)} would"
 
 
 def _findings(study: Study, claims: list[Claim]) -> list[str]:
     counts = Counter(claim.verdict for claim in claims)
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WORDS if counts[verdict])
+    known = {verdict: counts[verdict] for verdict in WORDS if counts[verdict]}
+    verdicts = ", ".join(f"{n} {verdict if n == 1 else WORDS[verdict]}" for verdict, n in known.items())
     told = f"**Claims** of the paper, {len(claims)} in all: {verdicts}."
     return [*_errors(study), *_conditions(study), *_winners(study), told]
 

@@ -16,7 +16,7 @@ from ocrep.study.protocol import BIASES, GCV_METHODS, TARGETS, Variant
 from ocrep.study.published import MISPRINTS, MISPRINTS_IN_TEXT, cells
 from ocrep.study.segment import segment_told
 from ocrep.study.store import load_study
-from ocrep.study.wording import bullets, number, table, title
+from ocrep.study.wording import NAMES, bullets, in_unit, number, table, title
 from ocrep.study.yardsticks import Judged, Study, of_methods, share
 
 FIGURES = {
@@ -143,9 +143,9 @@ def _beyond(study: Study, figures: Mapping[str, str]) -> list[str]:
     pruned = tables.pruned(study)
     return [
         "### The library's own rules in the paper's network",
-        "Median over splits (number of splits), biases U(−1, 1), targets as they are. `p = min(N, M)` is the formula "
-        "to the letter and stands only where H is numerically singular; the default floor keeps γ at or above "
-        "√ε·σ₁²; `ocrep_cv` is the library's default rule.",
+        "Median over the splits (their number) that all columns have, biases U(−1, 1), targets as they are. p = min(N, "
+        "M) is the formula to the letter; it differs only where H is numerically singular. The default floor keeps γ "
+        "at or above √ε·σ₁²; `ocrep_cv` is the library's own rule.",
         tables.beyond(study),
         "### M around N",
         "Hidden units over training rows along the columns. At M = N, where H turns from tall to wide, σ_p is "
@@ -163,15 +163,13 @@ def _beyond(study: Study, figures: Mapping[str, str]) -> list[str]:
 
 def _misprints(study: Study) -> list[str]:
     told = [*MISPRINTS.values(), *MISPRINTS_IN_TEXT]
-    suspected = [
-        one for one in study.judged if one.cell.std_misprint and one.std is not None and one.cell.std is not None
-    ]
-    for one in suspected:
+    for one in study.judged:
         cell = one.cell
-        told.append(
-            f"{title(cell.data)} M={cell.n_hidden}, {cell.method}, table {cell.table}: std {number(cell.std, 3)} "
-            f"printed, {number(one.std, 2)} ours."
-        )
+        if cell.std_misprint and not cell.repeated and one.std is not None:
+            told.append(
+                f"{NAMES[cell.method]} on {title(cell.data)} M={cell.n_hidden} (table {cell.table}): std "
+                f"{in_unit(cell.data, cell.std, 3)} printed, {in_unit(cell.data, one.std, 2)} ours."
+            )
     best = [min(one.spread.means.values()) for one in study.judged if one.run and one.cell.data == "machine_cpu"]
     if best:
         told.append(f"The least mean RMSE of any method on any split of ours on Machine Cpu is {number(min(best), 3)}.")
