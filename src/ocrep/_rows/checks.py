@@ -165,10 +165,10 @@ def check_groups(block: Block, wanted: bool) -> np.ndarray | None:
     groups = block.groups
     if wanted != (groups is not None):
         raise ValueError(
-            f"{place_of(block)}the rule for gamma divides the rows by groups, but they have none: give groups= to fit "
+            f"{place_of(block)}The rule for gamma divides the rows by groups, but they have none: give groups= to fit "
             "or ocrep.scan."
             if wanted
-            else f"{place_of(block)}groups were given, but the rule for gamma does not read them: use "
+            else f"{place_of(block)}Groups were given, but the rule for gamma does not read them: use "
             "gamma=rules.KFold(split='groups') or rules.OCRePCV(split='groups'), or leave groups out."
         )
     if groups is None:

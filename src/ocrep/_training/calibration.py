@@ -83,7 +83,7 @@ class LeftOutErrors:
         if isinstance(coverage, bool) or not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
             raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1, such as 0.9.")
         xp, n = array_namespace(self.sizes), round(float(self.ranks[-1, 0]))
-        # Rounding must not ask for one row more: 0.55·20 is 11 and a bit.
+        # Rounding must not ask for one row more: 0.07·100 is 7 and a bit.
         needed = math.ceil(float(coverage) * (n + 1) * (1.0 - 4.0 * EPS))
         if needed > n:
             raise ValueError(
