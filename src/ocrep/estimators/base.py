@@ -53,7 +53,8 @@ class ClosedForm(BaseEstimator, ABC):
     forgetting : float, default=1.0
         Each call of `partial_fit` first multiplies the weights of all earlier rows by this number in (0, 1]. The result
         is that of `fit` with weights `forgetting**age`, where the age of a row is the number of calls since it
-        came. `fit` itself forgets nothing.
+        came. `fit` itself forgets nothing. However little they weigh, old rows count as rows, for instance in the noise
+        that `return_std` estimates.
 
     Attributes
     ----------

@@ -70,7 +70,8 @@ class FoldRule(HeldOutRule):
         Seed of the division of the rows, or groups, into folds.
     split : {"content", "groups", "blocks", "given"}, default="content"
         What decides the fold of a row. "content": its inputs, so that equal rows share a fold. "groups": its group,
-        given as `fit(X, y, groups=…)`; rows of a group share a fold. "blocks": its number, for time series; each fold
+        given as `fit(X, y, groups=…)`; rows of a group share a fold, and folds get as many groups (in streams and
+        beyond 1,024 groups only nearly as many). "blocks": its number, for time series; each fold
         is one block of consecutive rows, or takes turns with the others every `block_length` rows. "given": its group
         is the fold, and `n_folds` and `seed` have no part in it.
     block_length : int or None, default=None
