@@ -140,3 +140,13 @@ def test_one_answer_whatever_the_cuts_and_the_order_of_the_partitions(kappa):
     gammas = np.logspace(-6, 0, 7)
     errors = [model.folds_.squared_errors(gammas) for model in (one, other)]
     np.testing.assert_allclose(*errors, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("gamma", "n_passes"), [(1e-3, 1), (1e-12, 2)])
+def test_the_held_out_error_is_verified_where_the_rows_lie(gamma, n_passes):
+    H, t = problem(1e4, noise=2.0)
+    rows = Counted(H, t)
+    rule = rules.KFold(grid=[gamma])
+    model, here = rows.fit(gamma=rule), TikhonovRegressor(rule, solver="qr").fit(H, t)
+    assert rows.n_passes == n_passes
+    assert model.choice_.held_out_error == pytest.approx(here.choice_.held_out_error, rel=1e-10)

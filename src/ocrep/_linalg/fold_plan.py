@@ -90,12 +90,14 @@ class FoldPlan:
         return (half % np.uint64(self.n_folds)).astype(np.intp) if isinstance(half, np.ndarray) else half % self.n_folds
 
 
-def split_by_fold(block: tuple[Any, ...], plan: FoldPlan) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The rows of a block fold by fold; the first array, the inputs, decides, or the last one says it.
+def fold_numbers(block: tuple[Any, ...], plan: FoldPlan) -> np.ndarray | Array:
+    """The fold of each row of a block; the first array, the inputs, decides, or the last one says it."""
+    return plan.of(block[0]) if plan.split == "content" else block[-1]
 
-    What is None stays None.
-    """
-    fold = plan.of(block[0]) if plan.split == "content" else block[-1]
+
+def split_by_fold(block: tuple[Any, ...], plan: FoldPlan) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows of a block fold by fold; what is None stays None."""
+    fold = fold_numbers(block, plan)
     xp = array_namespace(fold)
     order = xp.argsort(fold, stable=True)
     ordered = tuple(None if values is None else take_rows(values, order) for values in block)

@@ -37,6 +37,10 @@ class Mergeable(Protocol):
     def merge(self, other: Self) -> Self:
         """The summary of the rows of both."""
 
+
+class Stored(Mergeable, Protocol):
+    """A summary that a checkpoint can save."""
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The summary as NumPy arrays."""
 
@@ -79,10 +83,10 @@ class Checkpoint(Protocol):
     def stage(self) -> type[Any] | None:
         """The kind of summary that was being accumulated when the fit was interrupted; None in a new fit."""
 
-    def run(self, kind: type[Summary], step: Step[Summary]) -> Summary:
-        """Accumulate all rows as they are read, saving the summary now and then."""
+    def run(self, kind: type[Any], step: Step[Any]) -> Any:
+        """Accumulate all rows in a summary that can be stored, saving it now and then."""
 
-    def save(self, summary: Mergeable) -> None:
+    def save(self, summary: Stored) -> None:
         """Save the summary of all rows, so that a crash in the next pass does not cost this one."""
 
 
@@ -142,7 +146,7 @@ class LocalPasses:
             workers = workers_for(width, work.copies * height, work.n_held)
         items = chain(head, blocks)
         if workers > 1 and work.n_held == 1:  # small items, so that all workers have as many to do
-            items = chain.from_iterable(_chunks(raw, height) for raw in items)
+            items = chain.from_iterable(chunks(raw, height) for raw in items)
         found = accumulate(step, items, workers)
         while len(found) > 1:  # in pairs, since triangles take time to merge
             pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
@@ -171,20 +175,13 @@ class SumsWork(Generic[AllSums]):
         return rows.n_features and max(1, CHUNK_ENTRIES // max(rows.n_features, rows.n_targets // 8))
 
     def step(self, rows: RowBlocks) -> Step[AllSums]:
-        height, own = self.height(rows), local()
-
-        def encoded(chunk: Any) -> Encoded:
-            """A chunk with its features in memory that a worker uses again: new memory costs more than a tanh."""
-            if height is None:
-                return rows.encode(chunk)
-            if not hasattr(own, "workspace"):
-                own.workspace = np.empty((height, rows.n_features))
-            return rows.encode(chunk, own.workspace)
+        height = self.height(rows)
+        encoded = encoder(rows, height)
 
         def step(so_far: AllSums | None, raw: Any) -> AllSums:
             sums: list[Any] = list(so_far.sums) if so_far else [self.empty] * self.n_held
             for v, mine in split_by_fold(raw, self.plan) if self.plan else ((0, raw),):
-                for chunk in _chunks(mine, height):
+                for chunk in chunks(mine, height):
                     sums[v] = sums[v].add(encoded(chunk))
             return self.kind(tuple(sums))
 
@@ -207,7 +204,7 @@ class FactorWork:
         height = self.height(rows)
 
         def step(so_far: Factor | None, raw: Any) -> Factor:
-            for chunk in _chunks(raw, height):
+            for chunk in chunks(raw, height):
                 so_far = Factor.fold([rows.encode(chunk)], intercept=self.intercept, start=so_far)
             assert so_far is not None, "A block is at least one chunk."
             return so_far
@@ -238,6 +235,20 @@ class FoldFactorsWork:
         return step
 
 
+def encoder(rows: RowBlocks, height: int | None) -> Callable[[Any], Encoded]:
+    """Encodes chunks of at most `height` rows in memory that a worker uses again: new memory costs more than a tanh."""
+    if height is None:
+        return rows.encode
+    own = local()
+
+    def encoded(chunk: Any) -> Encoded:
+        if not hasattr(own, "workspace"):
+            own.workspace = np.empty((height, rows.n_features))
+        return rows.encode(chunk, own.workspace)
+
+    return encoded
+
+
 def counts(block: tuple[Any, ...]) -> bool:
     """Whether a row of a block `(X, y, sample_weight)` has a positive weight."""
     weight = block[2] if len(block) > 2 else None
@@ -246,7 +257,7 @@ def counts(block: tuple[Any, ...]) -> bool:
     return bool(array_namespace(weight).any(weight > 0.0))
 
 
-def _chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
+def chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
     """A block in even pieces of at most `height` rows; None leaves it whole."""
     n_rows = block[0].shape[0]
     if height is None or n_rows <= height:

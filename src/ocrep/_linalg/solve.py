@@ -12,6 +12,7 @@ from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sums
 from ocrep._linalg.folds import FoldFactors, known_folds
 from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
+from ocrep._linalg.held_out import Route
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.passes import FactorWork, FoldFactorsWork, Passes, SumsWork, Work
 from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined
@@ -33,6 +34,8 @@ class Solved:
     folds: FoldFactors | None = None
     spectrum: Spectrum | None = None
     """The spectrum of the factor, where the route had to compute it."""
+    route: Route = "reflections"
+    """Which route gave the factors."""
 
     @property
     def factor(self) -> Factor:
@@ -110,7 +113,7 @@ class _Run:
         grams = self._passes.accumulate(work)
         if self._passes.checkpoint is not None:
             self._passes.checkpoint.save(grams)
-        found = self._solved(grams, proved)
+        found = self._solved(grams, proved, "gram")
         if found is None and solver == "gram":
             raise ValueError(
                 "solver='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, for the "
@@ -137,13 +140,15 @@ class _Run:
         judged = [sums.total(), *(sums.filled() if self._plan else ())]
         if (alike or self._plan) and not all(map(are_alike, judged)):
             return None
-        return self._solved(sums, refined)
+        return self._solved(sums, refined, "refined")
 
-    def _solved(self, sums: FoldSums[Sums], proof: Callable[[Sums], tuple[Factor, Spectrum] | None]) -> Solved | None:
+    def _solved(
+        self, sums: FoldSums[Sums], proof: Callable[[Sums], tuple[Factor, Spectrum] | None], route: Route
+    ) -> Solved | None:
         """The factors of all rows, of each fold and of its complement; None unless all of them prove themselves."""
         if self._plan is None:
             found = proof(sums.total())
-            return None if found is None else Solved(found[0], spectrum=found[1])
+            return None if found is None else Solved(found[0], None, found[1], route)
         n_filled = len(sums.filled())
         if n_filled < 2:
             return None
@@ -154,4 +159,4 @@ class _Run:
         if whole is None or len(known) < n_filled or sum(f is not None for f in factors) < n_filled:
             return None
         n_read = sum(s.counts.n_seen for s in sums.sums)
-        return Solved(whole[0], known_folds(self._plan, factors, n_read, known), whole[1])
+        return Solved(whole[0], known_folds(self._plan, factors, n_read, known), whole[1], route)

@@ -19,7 +19,7 @@ from ocrep._files.atomic import replacing, unfinished
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.passes import Mergeable, Step, Summary
+from ocrep._linalg.passes import Step, Stored
 from ocrep._rows.block import Triple
 from ocrep._rows.rows import LocalRows, Part, Rows
 from ocrep._training.fingerprint import fit_fingerprint
@@ -139,7 +139,7 @@ class FileCheckpoint:
         """The kind of summary that was being accumulated."""
         return None if self._saved is None else _STAGES[self._saved.stage]
 
-    def run(self, kind: type[Summary], step: Step[Summary]) -> Summary:
+    def run(self, kind: type[Any], step: Step[Any]) -> Any:
         """Accumulate all rows one block after the other, from where the fit was interrupted."""
         saved, state = self._saved, None
         self._n_rows, self._digest = 0, ""
@@ -164,7 +164,7 @@ class FileCheckpoint:
             raise ValueError("There are no rows to learn from.")
         return state
 
-    def save(self, summary: Mergeable) -> None:
+    def save(self, summary: Stored) -> None:
         """Save the summary of the rows so far; a disk that is full must not cost the work, so that is a warning."""
         if not self._n_rows:
             return

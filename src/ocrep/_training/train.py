@@ -9,6 +9,7 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.held_out import Route, are_proved, errors_from_rows
 from ocrep._linalg.passes import LocalPasses, Passes
 from ocrep._linalg.quick_folds import QuickFolds
 from ocrep._linalg.reweighted import reweighted, reweighted_folds
@@ -33,6 +34,8 @@ class Factored:
     factor: Factor
     folds: FoldFactors | None
     spectrum: Spectrum
+    route: Route = "reflections"
+    """How the factors came about."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +64,7 @@ def train(recipe: Recipe, rows: Rows) -> Training:
 def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Solved:
     """The factors of all rows."""
     solver = "qr" if rows.once else recipe.solver
-    passes: Passes
-    if isinstance(rows, LocalRows):
-        passes = LocalPasses(learned.row_blocks(rows), checkpoint)
-    else:
-        passes = PartsPasses(learned, rows, recipe.needs)
+    passes = _passes(recipe, learned, rows, checkpoint)
     return solve(passes, intercept=recipe.intercept, solver=solver, folds=_fold_plan(recipe, learned))
 
 
@@ -81,7 +80,26 @@ def finish(
     factored = _factored(learned, solved)
     if recipe.auto_size:
         factored = _cut_to_size(recipe.rule, factored)
-    return decide(factored, recipe.rule, recipe.calibrate, _again(factored, rows), quick)
+    training = decide(factored, recipe.rule, recipe.calibrate, _again(factored, rows), quick)
+    if rows is None or rows.once or factored.route == "reflections":
+        return training
+    return _verified(training, recipe, rows)
+
+
+def _verified(training: Training, recipe: Recipe, rows: Rows) -> Training:
+    """The same training with its error on held-out rows from the rows, where the sums of the folds do not prove it."""
+    factored, choice, folds = training.factored, training.choice, training.factored.folds
+    if choice.held_out_error is None or folds is None or are_proved(folds, choice.gamma, factored.route):
+        return training
+    errors = errors_from_rows(folds, choice.gamma, _passes(recipe, factored.learned, rows))
+    error = sum(errors) / (sum(folds.weight_sums) * folds.n_targets)
+    return replace(training, choice=replace(choice, held_out_error=error))
+
+
+def _passes(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Passes:
+    if isinstance(rows, LocalRows):
+        return LocalPasses(learned.row_blocks(rows), checkpoint)
+    return PartsPasses(learned, rows, recipe.needs)
 
 
 def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training:
@@ -141,7 +159,7 @@ def _factored(learned: Learned, solved: Solved) -> Factored:
     assert factor is not None
     if not factor.counts.weight_sum > 0.0:
         check_counts(factor.counts.n_seen, 0.0)
-    return Factored(learned, factor, solved.folds, solved.spectrum or factor.spectrum())
+    return Factored(learned, factor, solved.folds, solved.spectrum or factor.spectrum(), solved.route)
 
 
 def _cut_to_size(rule: Rule, factored: Factored) -> Factored:
@@ -152,4 +170,4 @@ def _cut_to_size(rule: Rule, factored: Factored) -> Factored:
     n_fixed = learned.n_features - learned.layer.map_.biases.shape[0]
     n_hidden = choose_size(factor, folds, rule, n_fixed=n_fixed)
     cut = factor.leading(n_fixed + n_hidden)
-    return Factored(learned.leading(n_hidden), cut, folds.leading(n_fixed + n_hidden), cut.spectrum())
+    return Factored(learned.leading(n_hidden), cut, folds.leading(n_fixed + n_hidden), cut.spectrum(), factored.route)

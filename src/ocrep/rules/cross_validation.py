@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -112,9 +112,19 @@ class FoldRule(HeldOutRule):
         if quick is not None:
             choice = super().choose(spectrum, folds=quick)
             if is_confirmed(choice, quick):
-                return choice
+                return _with_error(choice, spectrum, quick if choice.gamma > 0.0 else quick.plain())
             folds = quick.plain()
-        return super().choose(spectrum, folds=folds, rows=rows)
+        choice = super().choose(spectrum, folds=folds, rows=rows)
+        return choice if folds is None else _with_error(choice, spectrum, folds)
+
+
+def _with_error(choice: Choice, spectrum: Spectrum, folds: FoldFactors) -> Choice:
+    """The same choice with its error on held-out rows."""
+    if isinstance(folds, QuickFolds):
+        errors = [fold.squared_error for fold in folds.refined(choice.gamma)]
+    else:
+        errors = [float(error) for error in folds.squared_errors(array_like(spectrum.sigma, [choice.gamma]))[:, 0]]
+    return replace(choice, held_out_error=sum(errors) / (sum(folds.weight_sums) * folds.n_targets))
 
 
 def is_confirmed(choice: Choice, quick: QuickFolds) -> bool:

@@ -1,0 +1,188 @@
+"""Held-out errors at one γ: what the sums of the folds prove of them, and a pass over the rows for what they do not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
+from ocrep._linalg.blocks import RowBlocks
+from ocrep._linalg.counts import RowBlock
+from ocrep._linalg.factor import Factor
+from ocrep._linalg.fold_plan import FoldPlan, fold_numbers
+from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.passes import CHUNK_ENTRIES, Passes, Step, chunks, encoder
+from ocrep._linalg.spectrum import Spectrum
+
+Route: TypeAlias = Literal["gram", "refined", "reflections"]
+"""How factors came about: by Cholesky of Gram matrices, of those of preconditioned rows, or by reflections."""
+
+# Errors are right to this much of the squares of the held-out targets.
+HELD_OUT_ERROR = 1e-10
+# Gram matrices are wrong by about ε of what was summed, and by less than this wherever 50 digits said how much.
+_SUM_ROUNDING = 4.0 * EPS
+
+
+def errors_from_rows(folds: FoldFactors, gamma: float, passes: Passes) -> list[float]:
+    """Σ w‖t − prediction‖² over each held-out fold, as if the weights of this γ had been refitted without it.
+
+    One pass over the rows gives the residuals, and a step of refinement for what sums cost the weights. All factors
+    must be about one shift, as those from sums are.
+    """
+    fits = [_FoldFit.of(fold, spectrum, gamma) for fold, spectrum in folds.held_out()]
+    sums = passes.accumulate(HeldOutWork.of(folds, fits), saved=False)
+    return [fit.corrected(sums, number) for number, fit in enumerate(fits)]
+
+
+def are_proved(folds: FoldFactors, gamma: float, route: Route) -> bool:
+    """Whether the errors that sums give are right to 10⁻¹⁰ of the squares of the held-out targets.
+
+    By reflections nothing is squared, and nothing is to be proved.
+    """
+    if route == "reflections":
+        return True
+    if route == "refined":  # as by reflections: the error goes with κ, and not with its square
+        sharp = max(10.0 * EPS * _condition(spectrum, gamma) for spectrum in folds.spectra)
+        return sharp <= HELD_OUT_ERROR
+    fits = (_FoldFit.of(fold, spectrum, gamma) for fold, spectrum in folds.held_out())
+    return all(fit.rounding() <= HELD_OUT_ERROR * fit.size() for fit in fits)
+
+
+def _condition(spectrum: Spectrum, gamma: float) -> float:
+    """√((σ₁² + γ)/(σ_p² + γ))."""
+    return math.sqrt((spectrum.largest**2 + gamma) / (spectrum.smallest**2 + gamma))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FoldFit:
+    """Weights fitted without one fold, as B = [b; W] of √w·[1 | H − s] about the shift s of its factor."""
+
+    fold: Factor
+    spectrum: Spectrum
+    gamma: float
+    B: Array
+    away: Array
+    """The mean of the features without the fold, about the shift."""
+
+    @classmethod
+    def of(cls, fold: Factor, spectrum: Spectrum, gamma: float) -> _FoldFit:
+        W, shift, M = spectrum.weights(gamma), fold.counts.shift, fold.n_features
+        xp = array_namespace(W)
+        if not fold.counts.intercept:
+            return cls(fold, spectrum, gamma, W, 0.0 * shift[:M])
+        constant = spectrum.intercept(gamma) - shift[M:] + xp.matmul(shift[:M], W)
+        return cls(fold, spectrum, gamma, xp.concat([constant[None, :], W]), spectrum.mean_H - shift[:M])
+
+    @property
+    def _first(self) -> int:
+        return int(self.fold.counts.intercept)
+
+    def _solved(self, gradient: Array) -> Array:
+        """(CᵀC + γ)⁻¹ of Cᵀr, C the features about their mean, for a gradient [1 | H − s]ᵀr."""
+        xp, right = array_namespace(gradient), self.spectrum.right
+        centred = gradient[self._first :, :] - self.away[:, None] * (gradient[0, :] if self._first else 0.0)
+        coordinates = right.coordinates(xp.matrix_transpose(centred))
+        damped = coordinates * (self.spectrum.gain(self.gamma) / self.spectrum.sigma)
+        return right.times(xp.matrix_transpose(damped))
+
+    def size(self) -> float:
+        """Σ w‖t − mean‖² over the fold, the mean without it."""
+        xp, mean = array_namespace(self.B), self.spectrum.mean_T
+        return float(xp.sum(self.fold.squared_error(0.0 * self.spectrum.weights(self.gamma), mean)))
+
+    def rounding(self) -> float:
+        """How wrong the error of this fold may be for the rounding of Gram matrices.
+
+        An error E of CᵀC and e of CᵀT moves W by (CᵀC + γ)⁻¹(e − EW), and the error by twice its product with the
+        gradient on the held-out rows; and the error itself is a quadratic form of the fold's own matrix.
+        """
+        xp, spectrum, own = array_namespace(self.B), self.spectrum, self.fold.triangle
+        W = self.B[self._first :, :]
+        left = own.QtT - xp.matmul(own.R, self.B)
+        u = self._solved(xp.matmul(xp.matrix_transpose(own.R), left))
+        of_mean = spectrum.weight_sum * self._first
+        scale = spectrum.largest**2 + of_mean * float(xp.sum(self.away**2))
+        away_T = spectrum.mean_T - self.fold.counts.shift[self.fold.n_features :]
+        targets = xp.sqrt(xp.sum(spectrum.UtT**2, axis=0) + spectrum.residual + of_mean * away_T**2)
+        lengths, weights = (xp.sqrt(xp.sum(part * part, axis=0)) for part in (u, W))
+        moved = 2.0 * xp.sum(lengths * (scale * weights + scale**0.5 * targets))
+        read = xp.sum(own.R**2) * xp.sum(self.B**2) + xp.sum(own.QtT**2) + xp.sum(own.left**2)
+        return _SUM_ROUNDING * float(moved + read)
+
+    def corrected(self, sums: HeldOutSums, number: int) -> float:
+        """The error after one step of refinement, whose gradient comes from the rows."""
+        xp, mine = array_namespace(self.B), slice(number * self.B.shape[1], (number + 1) * self.B.shape[1])
+        others, own = sums.others[:, mine], sums.own[:, mine]
+        penalty = self.gamma * self.B[self._first :, :]
+        step = self._solved(xp.concat([others[: self._first, :], others[self._first :, :] - penalty]))
+        if self._first:
+            constant = others[0, :] / self.spectrum.weight_sum - xp.matmul(self.away, step)
+            step = xp.concat([constant[None, :], step])
+        # The step is at most 10⁻⁶ of the weights, and its square does not matter.
+        return float(xp.sum(sums.errors[mine]) - 2.0 * xp.sum(step * own))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutSums:
+    """Residuals r of the weights of every fold, summed over rows; those of parts add up."""
+
+    errors: Array
+    """Σ r² over the rows of the fold that the weights were fitted without, one for each fold and target."""
+    own: Array
+    """[1 | H − s]ᵀr over the same rows."""
+    others: Array
+    """[1 | H − s]ᵀr over the rows that the weights were fitted to."""
+
+    def merge(self, other: HeldOutSums) -> HeldOutSums:
+        return HeldOutSums(self.errors + other.errors, self.own + other.own, self.others + other.others)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutWork:
+    """One pass that computes the residuals of the weights of every fold."""
+
+    plan: FoldPlan
+    filled: tuple[int, ...]
+    """The folds that have weights."""
+    shift: Array
+    intercept: bool
+    B: Array
+    """The weights of all folds next to each other."""
+    kind = HeldOutSums
+    copies = 3
+    n_held = 1
+
+    @classmethod
+    def of(cls, folds: FoldFactors, fits: list[_FoldFit]) -> HeldOutWork:
+        counts, xp = fits[0].fold.counts, array_namespace(fits[0].B)
+        B = xp.concat([fit.B for fit in fits], axis=1)
+        return cls(folds.plan, folds.filled, counts.shift, counts.intercept, B)
+
+    def height(self, rows: RowBlocks) -> int | None:
+        return rows.n_features and max(1, CHUNK_ENTRIES // max(rows.n_features, self.B.shape[1]))
+
+    def step(self, rows: RowBlocks) -> Step[HeldOutSums]:
+        height = self.height(rows)
+        encoded = encoder(rows, height)
+
+        def of_chunk(chunk: Any) -> HeldOutSums:
+            return self._sums(RowBlock.of(*encoded(chunk)), fold_numbers(chunk, self.plan))
+
+        def step(so_far: HeldOutSums | None, raw: Any) -> HeldOutSums:
+            found = map(of_chunk, chunks(raw, height))
+            return reduce(HeldOutSums.merge, found if so_far is None else chain([so_far], found))
+
+        return step
+
+    def _sums(self, rows: RowBlock, fold: Array) -> HeldOutSums:
+        F, T = rows.design(self.shift, self.intercept)
+        xp, place, k = array_namespace(F), device_of(F), len(self.filled)
+        numbers = xp.asarray(self.filled, device=place)
+        held_out = xp.asarray(fold, dtype=numbers.dtype, device=place)[:, None] == numbers
+        left = xp.concat([T] * k, axis=1) - xp.matmul(F, self.B)
+        own = xp.reshape(left, (-1, k, T.shape[1])) * xp.astype(held_out, xp.float64)[:, :, None]
+        own, Ft = xp.reshape(own, left.shape), xp.matrix_transpose(F)
+        return HeldOutSums(xp.sum(own * own, axis=0), xp.matmul(Ft, own), xp.matmul(Ft, left - own))
