@@ -3,15 +3,18 @@
 import copy
 import pickle
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.special import softmax
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.device import on_device, to_numpy
 from support.problems import augmented_solution, smooth_problem
 
 from ocrep import (
@@ -28,8 +31,11 @@ from ocrep import (
     report,
     rules,
     save_model,
+    scan,
 )
 from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._rows.block import Block
+from ocrep._rows.sample import RowSample
 from ocrep._training.held_out import TEMPERATURES
 from ocrep.onnx import to_onnx
 
@@ -331,3 +337,164 @@ def test_graphs_displays_and_reports_take_a_search():
     assert report.diagnose(model, X, Y).n_hidden == model.n_hidden_
     sizes = HiddenSizeDisplay.from_estimator(model, X, Y, sizes=[5, 40])
     assert list(sizes.sizes) == [5, 40]
+
+
+# --- many rows -------------------------------------------------------------------------------------------------------
+
+
+def many(n_rows):
+    X, y = smooth_problem(n_rows, 4, noise=0.3, seed=3)
+    return X, y
+
+
+def test_beyond_selection_rows_a_sample_chooses_and_all_rows_train():
+    X, y = many(900)
+    model = PinvRegressorCV(LAYERS, selection_rows=300, random_state=0).fit(X, y)
+    sample = RowSample.of(Block(X, y, None), 300, None, labels=False)
+    chosen = PinvRegressorCV(LAYERS, random_state=0).fit(sample.X, sample.y)
+    assert np.array_equal(model.cv_results_["mean_test_score"], chosen.cv_results_["mean_test_score"])
+    assert model.best_index_ == chosen.best_index_
+    assert list(model.cv_results_["n_rows"]) == [300] * 4
+    alone = PinvRegressor(**model.best_params_, gamma="ocrep_cv", random_state=0).fit(X, y)
+    assert np.array_equal(model.predict(X), alone.predict(X))
+    assert model.factor_.counts.n_rows == 900
+
+
+def test_the_sample_is_the_same_wherever_the_rows_are(tmp_path):
+    X, y = many(900)
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_parquet(tmp_path / "rows.parquet")
+    kinds = [
+        (X[::-1].copy(), y[::-1].copy()),
+        (scan(tmp_path / "rows.parquet", target="y"),),
+        (scan([(X[:400], y[:400]), (X[400:], y[400:])]),),
+        (da.from_array(X, chunks=(250, 4)), da.from_array(y, chunks=250)),
+    ]
+    memory = PinvRegressorCV(LAYERS, selection_rows=300, random_state=0).fit(X, y)
+    for rows in kinds:
+        model = PinvRegressorCV(LAYERS, selection_rows=300, random_state=0).fit(*rows)
+        scores = model.cv_results_["mean_test_score"]
+        np.testing.assert_allclose(scores, memory.cv_results_["mean_test_score"], rtol=1e-9)
+        assert model.best_index_ == memory.best_index_
+        inputs = pd.DataFrame(X, columns=list("abcd")) if hasattr(model, "feature_names_in_") else X
+        np.testing.assert_allclose(model.predict(inputs), memory.predict(X), atol=1e-6)
+
+
+def test_classifiers_on_files_and_dask_have_probabilities(tmp_path):
+    X, y = many(600)
+    labels = np.where(y > 0.3, "high", "low")
+    memory = PinvClassifierCV(LAYERS, random_state=0).fit(X, labels)
+    kinds = [
+        (scan([(X[:400], labels[:400]), (X[400:], labels[400:])]),),
+        (da.from_array(X, chunks=(250, 4)), da.from_array(labels, chunks=250)),
+    ]
+    for rows in kinds:
+        model = PinvClassifierCV(LAYERS, random_state=0).fit(*rows)
+        assert model.best_index_ == memory.best_index_
+        np.testing.assert_allclose(model.predict_proba(X), memory.predict_proba(X), atol=1e-5)
+
+
+def test_a_sample_of_labels_calibrates():
+    X, y = many(900)
+    labels = np.digitize(y, [0.0, 0.6])
+    model = PinvClassifierCV(LAYERS, selection_rows=500, random_state=0).fit(X, labels)
+    all_rows = PinvClassifier(**model.best_params_, gamma="ocrep_cv", calibrate="loo", random_state=0).fit(X, labels)
+    assert np.array_equal(model.coef_, all_rows.coef_)
+    assert 0 < np.abs(model.predict_proba(X) - all_rows.predict_proba(X)).max() < 0.1
+    assert model.score(X, labels) > 0.7
+
+
+@pytest.fixture
+def short_rounds(monkeypatch):
+    monkeypatch.setattr("ocrep._training.selection.FIRST_ROUND", 100)
+
+
+def test_a_first_round_leaves_the_best_to_the_second(short_rounds):
+    X, y = many(900)
+    near = [{"n_hidden": 60, "weight_init": "pairs", "direct_link": True, "fit_intercept": True}, LAYERS[1]]
+    bad = [{"n_hidden": 1}, {"n_hidden": 2}, {"n_hidden": 3}]
+    model = PinvRegressorCV([*bad, *near], random_state=0).fit(X, y)
+    results = model.cv_results_
+    first = PinvRegressorCV([*bad, *near], random_state=0)
+    sample = RowSample.of(Block(X, y, None), 100, None, labels=False)
+    wanted = first.fit(sample.X, sample.y).cv_results_["mean_test_score"]
+    left = results["n_rows"] == 900
+    assert 1 <= left.sum() <= 2
+    assert results["n_rows"].tolist().count(100) == 5 - left.sum()
+    np.testing.assert_allclose(results["mean_test_score"][~left], wanted[~left], rtol=1e-12)
+    assert sorted(results["rank_test_score"][left]) == list(range(1, 1 + left.sum()))
+    again = PinvRegressorCV([*bad, *near], random_state=0, selection_rows=900)
+    alone = PinvRegressor(**model.best_params_, gamma="ocrep_cv", random_state=0).fit(X, y)
+    assert np.array_equal(model.predict(X), alone.predict(X))
+    assert np.array_equal(again.fit(X, y).predict(X), model.predict(X))
+
+
+def test_a_winner_of_the_first_round_goes_straight_to_all_rows(short_rounds):
+    X, y = many(900)
+    model = PinvRegressorCV([{"n_hidden": 1}, LAYERS[1]], selection_rows=600, random_state=0).fit(X, y)
+    assert list(model.cv_results_["n_rows"]) == [100, 100]
+    assert model.best_index_ == 1
+    assert model.factor_.counts.n_rows == 900
+
+
+def test_a_class_too_rare_for_a_sample_is_compared_on_all_rows(short_rounds):
+    X, _ = many(900)
+    labels = np.zeros(900, dtype=int)
+    labels[:3] = 1
+    model = PinvClassifierCV(LAYERS[:2], selection_rows=110, calibrate=None, random_state=0).fit(X, labels)
+    assert set(model.classes_) == {0, 1}
+
+
+def test_folds_by_group_are_compared_on_all_rows():
+    X, y = many(300)
+    groups = np.arange(300) // 10
+    rule = rules.KFold(split="groups")
+    model = PinvRegressorCV(LAYERS[:2], gamma=rule, selection_rows=100, random_state=0).fit(X, y, groups=groups)
+    assert list(model.cv_results_["n_rows"]) == [300, 300]
+    with pytest.raises(ValueError, match="groups"):
+        PinvRegressorCV(LAYERS[:2], gamma=rule, random_state=0).fit(X, y)
+
+
+def test_rows_that_can_be_read_only_once_are_refused():
+    X, y = many(300)
+    with pytest.raises(ValueError, match="read several times, but these rows can be read only once"):
+        PinvRegressorCV(LAYERS[:2]).fit(scan(block for block in [(X, y)]))
+
+
+def test_arrays_stay_on_their_device():
+    X, y = many(300)
+    model = PinvRegressorCV(LAYERS, random_state=0).fit(on_device(X), on_device(y))
+    host = PinvRegressorCV(LAYERS, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], host.cv_results_["mean_test_score"], rtol=1e-9)
+    np.testing.assert_allclose(to_numpy(model.predict(on_device(X))), host.predict(X), rtol=1e-6)
+    labels = np.digitize(y, [0.0, 0.6])
+    sampled = PinvClassifierCV(LAYERS, selection_rows=200, random_state=0).fit(on_device(X), on_device(labels))
+    host = PinvClassifierCV(LAYERS, selection_rows=200, random_state=0).fit(X, labels)
+    assert sampled.best_index_ == host.best_index_
+    assert to_numpy(sampled.predict_proba(on_device(X))).shape == (300, 3)
+
+
+def test_single_precision_and_sparse_rows():
+    X, y = many(700)
+    single, search = X.astype(np.float32), PinvRegressorCV(LAYERS, selection_rows=300, random_state=0)
+    wanted = search.fit(single.astype(float), y).predict(single.astype(float))
+    for rows in (single, sparse.csr_array(single)):
+        predicted = search.fit(rows, y).predict(rows)
+        np.testing.assert_allclose(predicted, wanted, atol=1e-3)
+        assert predicted.dtype == np.float32
+
+
+def test_a_candidate_larger_than_memory_is_refused_before_work(monkeypatch):
+    monkeypatch.setattr("ocrep._training.selection.available_memory", lambda: 10**7)
+    PinvRegressorCV(LAYERS[:2], random_state=0).fit(X, Y)
+    large = [*LAYERS[:2], {"n_hidden": 10_000}]
+    with pytest.raises(
+        ValueError, match=r"'n_hidden': 10000} would take about 0\.\d GB of memory, and 0\.0 GB are avail"
+    ):
+        PinvRegressorCV(large, random_state=0).fit(X, Y)
+    monkeypatch.setattr("ocrep._training.selection.available_memory", lambda: None)
+    PinvRegressorCV([{"n_hidden": 400}], random_state=0).fit(X, Y)
+
+
+def test_selection_rows_must_be_a_size():
+    with pytest.raises(ValueError, match="selection_rows=0 must be a whole number ≥ 1"):
+        PinvRegressorCV(LAYERS, selection_rows=0).fit(X, Y)

@@ -52,6 +52,12 @@ class RowSample:
         targets = None if y is None else y[rows]
         return cls(size, hashes[rows], inputs.astype(np.float64), targets, weight, labels)._distinct()
 
+    def first(self, size: int) -> RowSample:
+        """The sample of at most `size` rows."""
+        y = None if self.y is None else self.y[:size]
+        parts = {"hashes": self.hashes[:size], "X": self.X[:size], "y": y, "weight": self.weight[:size]}
+        return replace(self, size=min(size, self.size), **parts)
+
     def merge(self, other: RowSample) -> RowSample:
         """The sample of the rows of both."""
         full = len(self.hashes) >= self.size

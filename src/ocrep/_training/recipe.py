@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
@@ -196,6 +197,17 @@ def check_parts(recipe: Recipe) -> None:
         raise ValueError(
             "split='blocks' goes by the numbers of the rows, which parts do not know: use split='content' or 'groups'."
         )
+
+
+def check_candidates(recipes: Sequence[Recipe], rows: Rows, *, sampled: bool) -> None:
+    """Raise before a row is read if candidates cannot be compared on these rows; a sample of them calibrates too."""
+    if rows.once:
+        raise ValueError(
+            "Candidates are compared on rows that are read several times, but these rows can be read only once: give "
+            "ocrep.scan a list or a function that starts anew, or train one network."
+        )
+    for recipe in recipes:
+        check_rows(replace(recipe, calibrate=None) if sampled else recipe, rows)
 
 
 def check_stream(recipe: Recipe, *, first: bool) -> None:

@@ -8,7 +8,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, Self
 
-from ocrep._training.selection import Trial
+from ocrep._training.trial import Trial
 
 # A shorter search is over before a line could be read.
 _PATIENCE = 1.0
