@@ -1,4 +1,4 @@
-"""Docstrings inherited by section: a class describes what it adds, and its bases describe the rest."""
+"""Docstrings inherited by section, and links to pages of classes for scikit-learn's HTML representation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from typing import Any
 
 _BY_NAME = ("Parameters", "Attributes", "See Also")
 _ORDER = ("", *_BY_NAME, "Notes", "References", "Examples")
+
+
+class Linked:
+    """An estimator whose HTML representation links to its page, and explains each parameter beside it."""
+
+    _doc_link_module = "ocrep"
+    _doc_link_template = "https://ocrep.github.io/ocrep/api/{public_name}.html"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        room = "ocrep.literature." if type(self).__module__.startswith("ocrep.literature.") else "ocrep."
+        return {"public_name": room + type(self).__name__}
 
 
 class Documented:

@@ -1,5 +1,7 @@
 """scikit-learn's own checks, with no expected failures, and the company estimators keep there."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_classifiers_train, check_regressors_train, parametrize_with_checks
 from support.problems import smooth_problem
 
-from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
+from ocrep import (
+    PinvClassifier,
+    PinvClassifierCV,
+    PinvRegressor,
+    PinvRegressorCV,
+    RandomLayer,
+    TikhonovClassifier,
+    TikhonovRegressor,
+    literature,
+    rules,
+)
 from ocrep.datasets import load
 
 VARIANTS = (
@@ -121,3 +133,52 @@ def routing():
 def test_kinds():
     assert is_regressor(PinvRegressor())
     assert is_classifier(TikhonovClassifier())
+
+
+ESTIMATORS = (PinvRegressor, PinvClassifier, PinvRegressorCV, PinvClassifierCV, TikhonovRegressor, TikhonovClassifier)
+
+
+@pytest.mark.parametrize(
+    "kind", [*ESTIMATORS, RandomLayer, *(getattr(literature, name) for name in literature.__all__)]
+)
+def test_the_html_representation_explains_every_parameter_and_links_to_a_page_of_the_site(kind):
+    estimator = kind()
+    shown = estimator._repr_html_()
+    assert shown.count('class="param-doc-link"') == len(estimator.get_params(deep=False)) > 3
+    site, name = "https://ocrep.github.io/ocrep/api/", kind.__name__
+    pages = (Path(__file__).resolve().parents[2] / "docs" / "api.md").read_text(encoding="utf-8").split()
+    page = name if name in pages else f"literature.{name}"
+    assert page.split(".")[0] in pages
+    assert f'href="{site}ocrep.{page}.html"' in shown
+
+
+def test_classes_of_users_have_no_page():
+    class Mine(PinvRegressor):
+        pass
+
+    assert "ocrep.github.io" not in Mine()._repr_html_()
+
+
+@pytest.mark.parametrize("kind", [RandomLayer, PinvRegressor, PinvClassifier, literature.ELMRegressor])
+def test_a_generator_is_a_random_state(kind):
+    """It gives the numbers of its bits, moves on with each fit as a RandomState does, and can be cloned."""
+    X, y = smooth_problem(60, 4)
+    y = (y > 0).astype(int) if is_classifier(kind()) else y
+    bits = np.random.RandomState(np.random.PCG64(7))
+    model, other = kind(5, random_state=np.random.default_rng(7)), kind(5, random_state=bits)
+    copied = clone(model)
+    layers = [getattr(some.fit(X, y), "layer_", some).weights_ for some in (model, other, model, other, copied)]
+    np.testing.assert_array_equal(layers[0], layers[1])
+    np.testing.assert_array_equal(layers[2], layers[3])
+    np.testing.assert_array_equal(layers[0], layers[4])
+    assert not np.array_equal(layers[0], layers[2])
+
+
+def test_a_search_takes_one_seed_from_a_generator_for_all_candidates():
+    X, y = smooth_problem(60, 4)
+    first, second = (
+        PinvRegressorCV([{"n_hidden": 4}, {"n_hidden": 8}], random_state=np.random.default_rng(3)).fit(X, y)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.layer_.weights_, second.layer_.weights_)
+    assert first.gamma_ == second.gamma_

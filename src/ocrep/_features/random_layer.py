@@ -13,10 +13,19 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from ocrep._documentation import Linked
 from ocrep._errors import unchanged_on_error
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.pairs import ScaledRows, draw_centers, draw_pairs
-from ocrep._features.parameters import FROM_ROWS, ROWS, activation_of, check_layer, ends_of, weight_factor
+from ocrep._features.parameters import (
+    FROM_ROWS,
+    ROWS,
+    activation_of,
+    check_layer,
+    ends_of,
+    random_numbers,
+    weight_factor,
+)
 from ocrep._features.seen_inputs import seen_inputs
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks
@@ -54,7 +63,7 @@ WEIGHTS: dict[str, Callable[[np.random.RandomState, int, int], np.ndarray]] = {
 }
 
 
-class RandomLayer(TransformerMixin, BaseEstimator):
+class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     """A hidden layer whose input weights are drawn once and never trained.
 
     Parameters
@@ -81,7 +90,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         is as large, means all. Not for "orthogonal" weights and "gaussian" units.
     direct_link : bool, default=False
         Whether to put the scaled inputs in front of the hidden units.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed. Each unit draws its weights and bias together, so with one seed the first m units of a layer of M
         are the layer of m (but for "orthogonal" and "inverse_sqrt").
 
@@ -219,7 +228,7 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         """Fit to checked inputs of this number and type: "minmax" needs their range, "pairs" a sample of rows."""
         low, high = _input_range(self.input_scaling, n_inputs, observed)
         center, stretch = _to_unit_interval(low, high, dtype)
-        activation, rng = activation_of(self.activation), check_random_state(self.random_state)
+        activation, rng = activation_of(self.activation), random_numbers(self.random_state)
         factor, metric = weight_factor(self.weight_scale, self.n_hidden), None
         if self.weight_init in FROM_ROWS:
             assert sample is not None
@@ -273,6 +282,13 @@ class RandomLayer(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def random_numbers(random_state: Any) -> np.random.RandomState:
+    """Random numbers; those of a `Generator` move it on, as those of a `RandomState` do."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return check_random_state(random_state)
 
 
 def _sample_of(X: Any, y: Any, weight: Any) -> RowSample:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep import rules
-from ocrep._documentation import inherit_sections
+from ocrep._documentation import Linked, inherit_sections
 from ocrep._errors import unchanged_on_error
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.arrays import array_namespace, device_of
@@ -37,7 +37,7 @@ from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Factored, Training, decide, extend, train
 
 
-class ClosedForm(BaseEstimator, ABC):
+class ClosedForm(Linked, BaseEstimator, ABC):
     """Training and prediction; subclasses say what the features are and what the targets are.
 
     Parameters

@@ -43,7 +43,7 @@ class _Network(ClosedForm):
         Whether the output also sees the scaled inputs.
     max_hidden : int, default=300
         The largest size that `n_hidden="auto"` considers; above 300 it searches from coarse to fine.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the hidden layer.
     gamma : str, Rule or float, default="ocrep"
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,

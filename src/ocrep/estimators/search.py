@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep._features.parameters import check_size
-from ocrep._features.random_layer import RandomLayer
+from ocrep._features.random_layer import RandomLayer, random_numbers
 from ocrep._rows.rows import Rows
 from ocrep._training.selection import Selection, select
 from ocrep._training.train import Training
@@ -49,7 +48,7 @@ class _Search(ClosedForm):
         Beyond so many rows the candidates are compared on a random sample of this size, and the winner is trained on
         all rows. Of more than 12,000 rows to compare, 3,000 decide first which candidates are near the best.
         Folds by group or by row number are compared on all rows.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the hidden layers. All candidates have the same, so that smaller layers are parts of larger ones.
     verbose : bool, default=False
         Whether to print a line for each candidate. On a terminal, a long search shows how far it has come anyway.
@@ -103,7 +102,7 @@ class _Search(ClosedForm):
     def _train(self, rows: Rows) -> Training:
         common = self._common()
         if not isinstance(self.random_state, int):
-            common["random_state"] = int(check_random_state(self.random_state).randint(2**31 - 1))
+            common["random_state"] = int(random_numbers(self.random_state).randint(2**31 - 1))
         chosen = candidates_of(self.candidates, self._network, [name for name in common if name not in _EITHER])
         tried = [self._candidate(number, own, common) for number, own in enumerate(chosen)]
         with Progress(chosen, verbose=self.verbose) as progress:

@@ -7,17 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regressor
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ocrep._documentation import Documented
+from ocrep._documentation import Documented, Linked
 from ocrep._errors import unchanged_on_error
+from ocrep._features.random_layer import random_numbers
 from ocrep.estimators import PinvClassifier, PinvRegressor
 
 _SHOWN = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "coef_", "intercept_", "n_hidden_", "layer_")
 
 
-class Method(Documented, BaseEstimator, ABC):
+class Method(Documented, Linked, BaseEstimator, ABC):
     """A method of the literature.
 
     Parameters
@@ -26,7 +26,7 @@ class Method(Documented, BaseEstimator, ABC):
         "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
     input_scaling : "minmax", (low, high) or None, default="minmax"
         Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the hidden layer.
 
     Attributes
@@ -98,7 +98,7 @@ class Method(Documented, BaseEstimator, ABC):
         """One seed for all layers of a fit."""
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return int(random_numbers(self.random_state).randint(2**31 - 1))
 
 
 class NetworkBased(Method):
