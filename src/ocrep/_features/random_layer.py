@@ -23,7 +23,6 @@ from ocrep._features.parameters import (
     activation_of,
     check_layer,
     ends_of,
-    random_numbers,
     weight_factor,
 )
 from ocrep._features.seen_inputs import seen_inputs
