@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._linalg.factor import rank_tolerance
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.analysis.evaluator import gamma_grid
-from ocrep.displays.base import BLUE, GREEN, GREY, VERMILION, Display
+from ocrep.displays.base import BLACK, BLUE, GREY, VERMILION, Display
 from ocrep.estimators.base import ClosedForm
 from ocrep.rules import OCReP
 
@@ -163,9 +163,9 @@ class ConditionDisplay(_SpectralDisplay):
     def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
         (self.line_,) = ax.plot(self.gammas, self.condition, **({"color": BLUE, "label": "μ(H$^{reg}$)"} | line_kwargs))
         ax.axhline(self.plain, color=GREY, linestyle=":", label="without regularization")
-        ax.plot(*self.best, color=GREEN, marker="D", markersize=9, linestyle="", label="least: γ = σ₁σ$_p$")
+        ax.plot(*self.best, color=VERMILION, marker="D", markersize=9, linestyle="", label="OCReP, least: γ = σ₁σ$_p$")
         if self.chosen[0] > 0.0:
-            ax.plot(*self.chosen, color=VERMILION, marker="o", linestyle="", label="chosen γ")
+            ax.plot(*self.chosen, color=BLACK, marker="o", linestyle="", label="chosen γ")
         ax.set(xlabel="regularization γ", ylabel="condition number μ(H$^{reg}$)", xscale="log", yscale="log")
 
 
