@@ -37,6 +37,15 @@ def format_of(path: FilePath) -> Format:
     return Format(kind, tabs=suffix == ".tsv", gzipped=gzipped)
 
 
+def is_table(path: FilePath) -> bool:
+    """Whether a path has the suffix of a known format, and is not hidden or a log of those that write folders."""
+    try:
+        format_of(path)
+    except DataError:
+        return False
+    return not os.path.basename(path).startswith((".", "_"))
+
+
 def check_file(path: FilePath) -> None:
     """Raise unless `path` is a file with content."""
     if not os.path.exists(path):

@@ -14,8 +14,9 @@ import pyarrow
 import pyarrow.dataset
 from pyarrow import types
 
+from ocrep._files.addresses import is_address, readers_at
 from ocrep._files.convert import as_kind, kind_of_type
-from ocrep._files.formats import DataError, check_columns, format_of
+from ocrep._files.formats import DataError, check_columns, is_table
 from ocrep._files.readers import Reader, reader_of, readers_of_dataset
 from ocrep._rows.block import Block, skip_rows
 from ocrep._rows.checks import check_numeric, check_shape
@@ -76,10 +77,10 @@ class FileSource(Source):
                 raise DataError("The dataset has no files.")
             return cls(parts, **roles)
         names = [source] if isinstance(source, str | os.PathLike) else list(source)
-        paths = [path for name in names for path in _paths(os.fspath(name))]
-        if not paths:
+        readers = [reader for name in names for reader in _readers(os.fspath(name))]
+        if not readers:
             raise DataError("The list of files is empty.")
-        return cls([reader_of(path) for path in paths], **roles)
+        return cls(readers, **roles)
 
     @cached_property
     def _types(self) -> dict[str, Any]:
@@ -217,11 +218,15 @@ class FileSource(Source):
         return values.astype(np.int64) if whole and (values == np.floor(values)).all() else values
 
 
+def _readers(name: str) -> list[Reader]:
+    return readers_at(name) if is_address(name) else [reader_of(path) for path in _paths(name)]
+
+
 def _paths(name: str) -> list[str]:
     """The files that a path, a folder or a glob stands for, in the order of their names."""
     if os.path.isdir(name):
         found = [os.path.join(root, file) for root, _, files in os.walk(name) for file in files]
-        paths = sorted(path for path in found if _is_table(path))
+        paths = sorted(path for path in found if is_table(path))
         if not paths:
             raise DataError(f"The folder {name} holds no Parquet, CSV, Feather or Arrow files.")
         return paths
@@ -229,18 +234,10 @@ def _paths(name: str) -> list[str]:
         return [name]
     found = sorted(glob.glob(name, recursive=True))
     # A folder with a file's suffix is what Spark and Dask write as one table.
-    paths = [path for match in found if os.path.isfile(match) or _is_table(match) for path in _paths(match)]
+    paths = [path for match in found if os.path.isfile(match) or is_table(match) for path in _paths(match)]
     if not paths:
         raise DataError(f"No file matches {name}.")
     return paths
-
-
-def _is_table(path: str) -> bool:
-    try:
-        format_of(path)
-    except DataError:
-        return False
-    return not os.path.basename(path).startswith((".", "_"))
 
 
 def _kind(kind: Any) -> str:

@@ -49,6 +49,7 @@ def scan(
     ----------
     source : path, list of paths, pyarrow.dataset.Dataset, array, iterable or callable
         - Files: Parquet, CSV, Feather or Arrow; a folder or a glob stands for its files in the order of their names.
+          Addresses such as `"s3://bucket/rows/*.parquet"` too, of every file system that Arrow knows.
         - An array that is read slice by slice: `numpy.memmap`, HDF5, Zarr.
         - Blocks `(X, y)`, `(X, y, sample_weight)` or `(X, y, sample_weight, groups)`, or frames of pandas, polars or
           Arrow with `target`: from a list or another iterable that starts anew each time, from a function that gives a
