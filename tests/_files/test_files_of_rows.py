@@ -280,7 +280,7 @@ def test_a_file_that_is_read_several_times_must_stay_as_it_is(form, frame, tmp_p
     file = RowFile(path)
     assert [block.n_rows for block in file.blocks({"number": "number"})] == [4]
     write(path, frame[:3])
-    with pytest.raises(DataError, match="was changed while it was read: run the command again when it is complete"):
+    with pytest.raises(DataError, match="was changed while it was read: start again when it is complete"):
         next(file.blocks({"number": "number"}))
     file = RowFile(path)
     blocks = file.blocks({"number": "number"})

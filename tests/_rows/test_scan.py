@@ -369,6 +369,44 @@ def test_a_stream_without_weight_raises(frame):
         model(input_scaling=None).fit(scan(iter(blocks)))
 
 
+@pytest.mark.parametrize("kind", ["list", "arrays", "csv", "iterator"])
+def test_the_first_block_may_have_no_weight(frame, tmp_path, kind):
+    weight = np.arange(len(frame)) >= 200
+    X, y = np.ascontiguousarray(frame[NAMES]), np.asarray(frame["y"])
+    blocks = [(X[i : i + 100], y[i : i + 100], weight[i : i + 100]) for i in (0, 100, 200)]
+    sources = {
+        "list": lambda: scan(blocks),
+        "arrays": lambda: scan(X, y, weight),
+        "csv": lambda: as_glob(frame.assign(w=weight.astype(int)), tmp_path, "csv"),
+        "iterator": lambda: scan(iter(blocks)),
+    }
+    found = model(input_scaling=None, gamma=0.1).fit(sources[kind]())
+    expected = model(input_scaling=None, gamma=0.1).fit(X[200:], y[200:])
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
+
+
+def test_rows_without_any_weight_raise_where_no_survey_is_needed(frame):
+    blocks = [(X, y, np.zeros(len(y))) for X, y in as_blocks(frame)]
+    with pytest.raises(ValueError, match="All sample weights are zero"):
+        model(input_scaling=None).fit(scan(blocks))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+def test_a_file_that_is_replaced_between_two_passes_is_named(frame, tmp_path, kind):
+    paths, passes = write(frame, tmp_path, kind), []
+
+    def replace_second_file(done, _):
+        passes.append(done)
+        if done == len(frame) and passes.count(done) == 1:
+            other = tmp_path / "other"
+            other.mkdir()
+            write(frame.assign(y=-frame["y"], a=0.5 * frame["a"]), other, kind)[1].replace(paths[1])
+
+    source = scan(paths, target="y", sample_weight=None, progress=replace_second_file)
+    with pytest.raises(ValueError, match=rf"part1\.{kind} was changed while it was read: start again"):
+        PinvRegressor(10, weight_init="pairs", random_state=0).fit(source)
+
+
 def test_a_stream_is_read_once(frame):
     source = scan(iter(as_blocks(frame)))
     model().fit(source)
@@ -533,6 +571,31 @@ def test_given_classes_say_whether_a_text_file_holds_numbers_or_texts(frame, tmp
     for classes in (["0", "1"], [0, 1]):
         fitted = TikhonovClassifier().fit(scan(tmp_path, target="y", classes=classes))
         assert fitted.classes_.tolist() == classes
+
+
+@pytest.mark.parametrize("classes", [None, [2**53, 2**53 + 1]])
+def test_large_whole_labels_of_text_files_stay_apart(frame, tmp_path, classes):
+    labels = 2**53 + (frame["a"] > 0).astype(int)
+    frame.assign(y=labels).to_csv(tmp_path / "rows.csv", index=False)
+    found = TikhonovClassifier().fit(scan(tmp_path, target="y", classes=classes))
+    np.testing.assert_array_equal(found.classes_, [2**53, 2**53 + 1])
+    np.testing.assert_array_equal(found.coef_, TikhonovClassifier().fit(frame[NAMES], labels).coef_)
+
+
+@pytest.mark.parametrize(("late", "kind"), [("7.0", "i"), (" 1e3", "i"), ("2.5", "f"), ("1e300", "f")])
+def test_whole_targets_of_a_text_file_may_be_followed_by_others(tmp_path, late, kind):
+    path, n = tmp_path / "rows.csv", BLOCK_BYTES // 3
+    path.write_text("a,y\n" + "".join(f"{i % 10},{i % 7}\n" for i in range(n)) + f"1,{late}\n")
+    *_, last = scan(path, target="y").source.blocks()
+    assert last.y[-1] == float(late)
+    assert last.y.dtype.kind == kind
+
+
+def test_a_late_text_among_whole_targets_is_named_with_its_row(tmp_path):
+    path, n = tmp_path / "rows.csv", BLOCK_BYTES // 3
+    path.write_text("a,y\n" + "".join(f"{i % 10},{i % 7}\n" for i in range(n)) + "1,oops\n")
+    with pytest.raises(ValueError, match=rf"rows.csv, row {n + 1}: column 'y' must hold numbers, but it holds 'oops'"):
+        TikhonovClassifier().fit(scan(path, target="y"))
 
 
 def test_part_of_a_file_is_a_fragment_too(frame, tmp_path):

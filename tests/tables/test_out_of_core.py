@@ -220,7 +220,7 @@ def test_a_file_that_changes_between_two_passes(form, tmp_path):
     path = write(frame, tmp_path / f"rows.{form}")
     problem = read_problem(path, "y")
     write(frame[: N - 1], path)
-    with pytest.raises(DataError, match=rf"rows\.{form} was changed while it was read: run the command again"):
+    with pytest.raises(DataError, match=rf"rows\.{form} was changed while it was read: start again"):
         train(problem, Settings(n_hidden=5), test=0)
 
 

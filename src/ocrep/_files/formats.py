@@ -56,6 +56,11 @@ def check_file(path: FilePath) -> None:
         raise DataError(f"{path} is empty.")
 
 
+def changed_file(path: FilePath) -> DataError:
+    """Return the error about rows that are not those of the first reading."""
+    return DataError(f"{path} was changed while it was read: start again when it is complete.")
+
+
 def check_columns(path: FilePath, wanted: Iterable[str], names: Sequence[str]) -> None:
     """Raise if a wanted column is not among the file's, and name the nearest ones."""
     for name in wanted:

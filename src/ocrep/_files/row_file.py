@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow
 
 from ocrep._files.convert import ColumnKind, declared_kind
-from ocrep._files.formats import DataError, FilePath, check_file, format_of
+from ocrep._files.formats import DataError, FilePath, changed_file, check_file, format_of
 from ocrep._files.readers import BLOCK_ROWS, FileReader, reader_of
 
 # Blocks of wide files have fewer rows: about so many values each.
@@ -70,8 +70,4 @@ class RowFile:
 
     def _check_unchanged(self) -> None:
         if self._reader.fingerprint() != self.fingerprint:
-            raise self.changed()
-
-    def changed(self) -> DataError:
-        """Return the error about rows that are not those of the first reading."""
-        return DataError(f"{self.path} was changed while it was read: run the command again when it is complete.")
+            raise changed_file(self.path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ocrep._files.formats import changed_file
 from ocrep._rows.block import Block, skip_rows
 from ocrep._rows.scan.source import Source
 from ocrep._rows.survey import Range
@@ -51,4 +52,4 @@ class TableSource(Source):
             yield Block(X, rows.y, None, name, start=rows.block.start)
             done += rows.n_rows
         if done != self.total:
-            raise self.rows.file.changed()
+            raise changed_file(self.rows.file.path)

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+import pyarrow.compute as pc
 import pyarrow.dataset
 from pyarrow import types
 
 from ocrep._files.addresses import is_address, readers_at
-from ocrep._files.convert import as_kind, kind_of_type
-from ocrep._files.formats import DataError, check_columns, is_table
+from ocrep._files.convert import as_kind, first_other, kind_of_type, numbers_of
+from ocrep._files.formats import DataError, changed_file, check_columns, is_table
 from ocrep._files.readers import Reader, reader_of, readers_of_dataset
 from ocrep._rows.block import Block, skip_rows
 from ocrep._rows.checks import check_numeric, check_shape
@@ -155,6 +156,11 @@ class FileSource(Source):
         """Paths with sizes and times, and what is read from them: the same file has other rows for another target."""
         return tuple(f"{part.fingerprint()} {self._roles}" for part in self._parts)
 
+    def check_unchanged(self, fingerprints: Sequence[str]) -> None:
+        for part, before, now in zip(self._parts, fingerprints, self.fingerprints(), strict=True):
+            if before != now:
+                raise changed_file(part.name)
+
     def _read(self, roles: Roles, skip: int) -> Iterator[Block]:
         first = 0
         while skip and first < len(self._parts):
@@ -197,7 +203,10 @@ class FileSource(Source):
         if name in self._roles.targets and self._text_labels is not None:
             if self._text_labels:
                 return pyarrow.string()
-            return pyarrow.bool_() if _kind(self._types[name]) == "booleans" else pyarrow.float64()
+            if _kind(self._types[name]) == "booleans":
+                return pyarrow.bool_()
+        if name in self._roles.targets and types.is_integer(self._types[name]):
+            return pyarrow.string()  # a later row may hold 2.5, and float64 does not hold every whole number
         kind = _kind(self._types.get(name, pyarrow.null()))
         if name == self._roles.groups and kind == "dates or times":
             return pyarrow.string()
@@ -206,6 +215,9 @@ class FileSource(Source):
     def _target_values(self, batch: Any, name: str, path: str, start: int) -> np.ndarray:
         column = batch.column(name)
         kind = _kind(column.type)
+        whole = not self._text_labels and types.is_integer(self._types.get(name, column.type))
+        if kind == "texts" and whole:
+            return _whole_numbers(column, name, path, start)
         if kind == "texts" and column.null_count:
             return np.asarray(column.to_pylist(), dtype=object)  # the check of labels names the row
         if kind == "texts":
@@ -213,9 +225,7 @@ class FileSource(Source):
         if kind not in ("numbers", "booleans"):
             raise DataError(f"{path}: the target {name!r} holds {kind}, not numbers or texts.")
         values = column.to_numpy(zero_copy_only=False)
-        whole = types.is_integer(self._types.get(name, column.type)) and values.dtype.kind == "f"
-        # A text file's labels 0, 1, 2 are read as floats, so that a later file may hold 2.5; they stay integers.
-        return values.astype(np.int64) if whole and (values == np.floor(values)).all() else values
+        return _as_integers(values) if whole and values.dtype.kind == "f" else values
 
 
 def _readers(name: str) -> list[Reader]:
@@ -262,6 +272,23 @@ def _matrix(batch: Any, names: Sequence[str]) -> np.ndarray:
     for j, name in enumerate(names):
         X[:, j] = _numbers(batch.column(name))
     return X
+
+
+def _whole_numbers(words: Any, name: str, path: str, start: int) -> np.ndarray:
+    """A text file's numbers, integers if all are: float64 cannot tell 2⁵³ from 2⁵³ + 1."""
+    values = numbers_of(words)
+    if values is None:
+        place, word = first_other(words, numbers_of)
+        raise DataError(f"{path}, row {start + place + 1}: column {name!r} must hold numbers, but it holds {word!r}.")
+    try:
+        return pc.utf8_trim_whitespace(words).cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
+    except pyarrow.ArrowInvalid:  # such as 2.5, 1e3 or a missing value
+        return _as_integers(values)
+
+
+def _as_integers(values: np.ndarray) -> np.ndarray:
+    """Numbers as integers if all are, since labels 0, 1, 2 of another file are."""
+    return values.astype(np.int64) if ((values == np.floor(values)) & (np.abs(values) < 2.0**63)).all() else values
 
 
 def _group_values(column: Any) -> np.ndarray:

@@ -25,6 +25,7 @@ class ScanRows(LocalRows):
         self._n_read: int | None = None
         self._opened: Iterator[Block] | None = None
         self._range: Range | None = None
+        self._fingerprints: tuple[str, ...] = ()
         self._dtype = np.dtype(np.float64)
 
     def check(self, needs: Needs) -> int | None:
@@ -37,6 +38,7 @@ class ScanRows(LocalRows):
     def survey(self, needs: Needs) -> Survey:
         """What is known of all rows: from files' statistics where they state it, else by a pass over the columns."""
         self.check(needs)
+        self._fingerprints = self.fingerprints()
         first = self._first_block()
         self._labels, self._grouped = needs.labels, needs.groups
         self._n_inputs, self._columns = first.X.shape[1], first.columns
@@ -44,9 +46,7 @@ class ScanRows(LocalRows):
         self._target_shape = None if needs.labels else first.y.shape[1:]
         survey = self._surveyed(first, needs)
         self._dtype = survey.dtype
-        if not self.once:
-            check_counts(survey.n_rows, survey.weight_sum)
-        elif needs.range and not survey.weight_sum > 0.0:
+        if self.once and needs.range and not survey.weight_sum > 0.0:
             raise ValueError(
                 "The first block of a stream gives the inputs' range, but it has no row of positive weight: "
                 "give the model input_scaling=(low, high)."
@@ -66,6 +66,7 @@ class ScanRows(LocalRows):
     def _read(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """All blocks with their inputs checked; reports progress, and makes sure that each pass has as many rows."""
         done, self.n_parts_read = skip, 0
+        self.scan.source.check_unchanged(self._fingerprints)
         opened, self._opened = self._opened, None
         for block in self.scan.source.blocks(inputs=inputs, skip=skip) if opened is None else opened:
             if inputs:
@@ -83,6 +84,7 @@ class ScanRows(LocalRows):
             yield block
             if self.scan.progress is not None:
                 self.scan.progress(done, self.n_rows)
+        self.scan.source.check_unchanged(self._fingerprints)
         if self._n_read not in (None, done):
             raise ValueError(
                 f"The source gave {self._n_read} rows when it was first read, and now {done}: it must give the same "
@@ -111,16 +113,20 @@ class ScanRows(LocalRows):
             ask = needs.range and needs.weigh is None and not needs.sample
             stated = source.stated_range() if ask else None
             if needs.sample or (needs.range and stated is None):
-                survey = reduce(Survey.merge, (self._survey_of(block, look) for block in self._read()))
+                survey = self._survey_of_all(look)
             else:
                 self._range = None if source.range_is_observed else stated
                 low, high = stated or survey.range
                 known = survey
                 if counted or needs.groups:
-                    look = replace(look, range=False)
-                    known = reduce(Survey.merge, (self._survey_of(b, look) for b in self._read(inputs=False)))
+                    known = self._survey_of_all(replace(look, range=False), inputs=False)
                 survey = replace(known, low=low, high=high, dtype=survey.dtype, columns=survey.columns)
         return survey if not needs.labels or classes is None else _with_classes(survey, classes)
+
+    def _survey_of_all(self, needs: Needs, *, inputs: bool = True) -> Survey:
+        survey = reduce(Survey.merge, (self._survey_of(block, needs) for block in self._read(inputs=inputs)))
+        check_counts(survey.n_rows, survey.weight_sum)
+        return survey
 
     def _survey_of(self, block: Block, needs: Needs) -> Survey:
         survey = Survey.of(block, needs)

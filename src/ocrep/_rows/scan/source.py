@@ -45,6 +45,9 @@ class Source(ABC):
         """For each part what changes when its rows change; empty where only the rows themselves tell."""
         return ()
 
+    def check_unchanged(self, fingerprints: Sequence[str]) -> None:  # noqa: B027 - only files have fingerprints
+        """Raise if a part has another fingerprint than these, its fingerprints when it was first read."""
+
 
 def as_inputs(X: Any) -> Any:
     """A block of inputs as a float matrix: float32 stays, everything else becomes float64; sparse stays sparse."""
