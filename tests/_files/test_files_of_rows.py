@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
+from ocrep._files.csv_lines import LONGEST_LINE
 from ocrep._files.formats import DataError, format_of
 from ocrep._files.frames import column_names, count_rows, read_blocks
 from ocrep._files.readers import CsvReader, FragmentReader, reader_of, readers_of_dataset
@@ -179,6 +180,54 @@ def test_a_cell_that_never_ends(tmp_path):
     path.write_text('a,b\n1,2\n"' + "x" * 200_000)
     with pytest.raises(DataError, match=r"open\.csv, after line"):
         read(path, {"a": "text"})
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "csv.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("above", [0, 2])
+def test_an_empty_line_of_one_column_is_a_row_without_a_value(tmp_path, form, end, above):
+    path = tmp_path / f"rows.{form}"
+    write_text = gzip.open if form.endswith("gz") else open
+    with write_text(path, "wb") as file:
+        file.write(end.join([*[""] * above, "x", "1", "", "3", "", "", "6", ""]).encode())
+    np.testing.assert_array_equal(read(path, {"x": "number"})["x"], [1, np.nan, 3, np.nan, np.nan, 6])
+    texts = read(path, {"x": "text"})["x"]
+    assert texts.isna().tolist() == [False, True, False, True, True, False]
+    (block,) = RowFile(path).blocks({"x": "number"})
+    assert block.n_rows == 6
+
+
+def test_an_empty_line_among_several_columns_is_not_a_row(tmp_path):
+    (tmp_path / "rows.csv").write_text("x,y\n1,2\n\n3,4\n")
+    assert read(tmp_path / "rows.csv", {"x": "number"})["x"].tolist() == [1, 3]
+
+
+class CountingFile(io.RawIOBase):
+    """Bytes without end, of which it counts those that were read."""
+
+    def __init__(self, byte):
+        self.byte, self.n_read = byte, 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        buffer[:] = self.byte * len(buffer)
+        self.n_read += len(buffer)
+        return len(buffer)
+
+
+@pytest.mark.parametrize(
+    ("byte", "message"),
+    [(b"x", r"endless\.csv\.gz, line 1, is longer than 16 MB"), (b"\n", "begins with more than 10,000 empty lines")],
+)
+def test_a_file_without_a_header_is_not_read_whole(tmp_path, monkeypatch, byte, message):
+    path, endless = tmp_path / "endless.csv.gz", CountingFile(byte)
+    path.write_bytes(b"not looked at")
+    monkeypatch.setattr("ocrep._files.csv_lines.gzip.open", lambda *_: io.BufferedReader(endless))
+    with pytest.raises(DataError, match=message):
+        column_names(path)
+    assert endless.n_read <= LONGEST_LINE + 2**17
 
 
 def test_an_error_on_the_way_leaves_no_file(frame, tmp_path):

@@ -277,3 +277,11 @@ def test_text_that_is_all_numbers_was_meant_to_be_text(tmp_path):
     pd.DataFrame({"code": codes, "y": np.arange(30) / 2}).to_parquet(tmp_path / "t.parquet")
     problem = read_problem(tmp_path / "t.parquet", "y")
     assert (problem.kinds, problem.near_numbers) == ({"code": "text"}, {})
+
+
+def test_long_padded_texts_are_looked_at_in_linear_time(tmp_path):
+    space = " " * 50_000
+    texts = {"end": "{i}" + space + "x", "start": space + "{i}x", "percent": "{i} 000,5" + space + "%"}
+    columns = {name: [text.format(i=i % 4) for i in range(30)] for name, text in texts.items()}
+    pd.DataFrame({**columns, "y": np.arange(30) / 2}).to_csv(tmp_path / "t.csv", index=False)
+    assert set(read_problem(tmp_path / "t.csv", "y").near_numbers) == {"percent"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import os
 import re
 from abc import ABC, abstractmethod
@@ -20,6 +18,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from ocrep._files.convert import MISSING_WORDS
+from ocrep._files.csv_lines import first_fault, head_of
 from ocrep._files.formats import DataError, FilePath, check_file, format_of
 
 BLOCK_ROWS = 2**15
@@ -182,7 +181,7 @@ class CsvReader(FileReader):
         self._block_bytes = block_bytes
 
     def _names(self) -> list[str]:
-        return _header_of(self.name)
+        return list(head_of(self.name).names)
 
     def _schema(self, names: Sequence[str]) -> Any:
         with pyarrow.csv.open_csv(self.name, **self._options(names)) as reader:
@@ -203,16 +202,22 @@ class CsvReader(FileReader):
             ) from error
 
     def _options(self, columns: Sequence[str], **convert: Any) -> dict[str, Any]:
+        head = head_of(self.name)
+        # Of one column an empty line is a row whose value is missing; Arrow would take one above the header for it.
+        one = len(head.names) == 1
+        skip = head.n_blank if one else 0
         return {
-            "read_options": pyarrow.csv.ReadOptions(block_size=self._block_bytes, use_threads=False),
-            "parse_options": pyarrow.csv.ParseOptions(delimiter=_delimiter_of(self.name), newlines_in_values=True),
+            "read_options": pyarrow.csv.ReadOptions(block_size=self._block_bytes, use_threads=False, skip_rows=skip),
+            "parse_options": pyarrow.csv.ParseOptions(
+                delimiter=head.delimiter, newlines_in_values=True, ignore_empty_lines=not one
+            ),
             "convert_options": pyarrow.csv.ConvertOptions(
                 include_columns=list(columns), null_values=MISSING_WORDS, **convert
             ),
         }
 
     def _explain(self, error: Exception) -> str:
-        return _first_fault(self.name) or super()._explain(error)
+        return first_fault(self.name) or super()._explain(error)
 
 
 class FragmentReader(Reader):
@@ -276,55 +281,6 @@ def _of_text(schema: Any) -> Any:
         if pyarrow.types.is_binary(field.type) or pyarrow.types.is_large_binary(field.type):
             raise pyarrow.ArrowInvalid(f"column {field.name} is not UTF-8 text")
     return schema
-
-
-def _delimiter_of(path: str) -> str:
-    """Return a tab for .tsv; otherwise the first of comma, semicolon and tab that the header contains."""
-    if format_of(path).tabs:
-        return "\t"
-    header = next((line for line in _lines(path) if line.strip("\r\n")), "")
-    header = re.sub('"[^"]*"', "", header)  # a comma inside a quoted name separates nothing
-    return next((mark for mark in ",;\t" if mark in header), ",")
-
-
-def _header_of(path: str) -> list[str]:
-    """Return the names in the first line that is not blank."""
-    names = next(filter(None, csv.reader(_lines(path), delimiter=_delimiter_of(path))), None)
-    if names is None:
-        raise DataError(f"{path} is empty.")
-    return names
-
-
-def _first_fault(path: str) -> str | None:
-    """Say what is wrong with the first bad line; None if every line can be parsed.
-
-    Arrow does not always give a line number, so the file is read again here, line by line.
-    """
-    line, width = 0, 0
-    try:
-        rows = csv.reader(_lines(path), delimiter=_delimiter_of(path))
-        for row in filter(None, rows):
-            line, width = rows.line_num, width or len(row)
-            if len(row) != width:
-                found = f"{len(row)} value{'' if len(row) == 1 else 's'}"
-                return f"{path}, line {line}: it has {found}, but the header has {width} columns."
-    except DataError as error:
-        return str(error)
-    except (csv.Error, OSError, EOFError) as error:
-        return f"{path}, after line {line}: {error}."
-    return None
-
-
-def _lines(path: str) -> Iterator[str]:
-    """Yield the lines of a plain or gzipped file, without a byte-order mark, as the csv module wants them."""
-    opened: Any = gzip.open if format_of(path).gzipped else open
-    with opened(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError:
-                raise DataError(f"{path}, line {number}, is not UTF-8 text: save the file as UTF-8.") from None
-            yield from io.StringIO(text, newline="")
 
 
 def _range_of(metadata: Any, columns: Sequence[str]) -> Range | None:
