@@ -222,3 +222,10 @@ def test_a_coding_brings_targets_to_the_unit_interval():
     np.testing.assert_allclose(coding.T[:, 0], [0, 1, 0.5])
     assert coding.unit == 4
     np.testing.assert_allclose(coding.code(np.array([11.0])), [2.0])
+
+
+def test_folds_are_thirds_of_the_training_rows():
+    assert [(fold.start, fold.stop) for fold in folds_of(10)] == [(0, 3), (3, 6), (6, 10)]
+    assert PAPER_GRID[0] == 1e-25
+    assert PAPER_GRID[-1] == 1e25
+    assert len(PAPER_GRID) == 51

@@ -27,7 +27,8 @@ def draw_overview(study: Study) -> Figure | None:
     """Return the picture: errors on the left, ratios to OCReP on the right; None if nothing can be placed."""
     from matplotlib.figure import Figure
 
-    placed = [one for one in study.judged if one.percentile is not None and not one.cell.quoted]
+    own = [one for one in study.judged if not one.cell.quoted and not one.cell.repeated]
+    placed = [one for one in own if one.percentile is not None]
     names = [name for name in study.about["protocol"]["data_sets"] if any(one.cell.data == name for one in placed)]
     if not names:
         return None
