@@ -13,10 +13,12 @@ SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/
 	tests/serialization
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs test test-browser test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
+.PHONY: demo docs study test test-browser test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
 
-demo: $(VENV)/.installed  ## train on a bundled data set, then recompute the paper in small (about two minutes)
+demo: $(VENV)/.installed  ## train on a bundled table beside boosting and forests, and write a report (under a minute)
 	@$(BIN)/python examples/demo.py
+
+study: $(VENV)/.installed  ## recompute the paper in small (about 90 seconds)
 	@$(BIN)/ocrep study quick --out study-quick
 
 test: lint  ## lint, types, import contracts and all tests
@@ -97,6 +99,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
+	@echo "Installing ocrep and the libraries of its program into $(VENV) (about a minute) ..."
 	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	@touch $@
 
