@@ -1,7 +1,7 @@
 """How much error each rule for γ gives away: test error over that of the best γ in hindsight, by data set.
 
-`OCREP_DATA=folder python benchmarks/excess_error.py`: eight splits 70/30 of each data set at three or four sizes, in the
-paper's network (no direct link, no intercept). Excess in percent of the RMSE for regression, in percentage points for
+`OCREP_DATA=folder python benchmarks/excess_error.py`: eight splits 70/30 of each data set at three or four sizes, in
+the paper's network (no direct link, no intercept). Excess in percent of the RMSE for regression, in percentage points for
 classification; the last row is the mean of log₁₀ μ(H^reg). `benchmarks/RESULTS.md` keeps the last recorded run.
 """
 
@@ -69,7 +69,8 @@ def main() -> None:
         cells = [np.concatenate([lost[name][k] for name in sorted(names)]) for k in RULES]
         print(f"| **{label}** | " + " | ".join(f"{np.mean(c):.3g} ({np.median(c):.2g})" for c in cells) + " |")
     cells = [np.concatenate([lost[name][k] for name in REGRESSION if name != "machine_cpu"]) for k in RULES]
-    print("| regression without Machine Cpu, % | " + " | ".join(f"{np.mean(c):.3g} ({np.median(c):.2g})" for c in cells) + " |")
+    without = " | ".join(f"{np.mean(c):.3g} ({np.median(c):.2g})" for c in cells)
+    print(f"| regression without Machine Cpu, % | {without} |")
     print("| log₁₀ μ(H^reg) | " + " | ".join(f"{np.mean(conditions[k]):.3g}" for k in RULES) + " |")
 
 
