@@ -1,8 +1,9 @@
 """How much error each rule for γ gives away: test error over that of the best γ in hindsight, by data set.
 
-`OCREP_DATA=folder python benchmarks/excess_error.py`: eight splits 70/30 of each data set at three or four sizes, in
-the paper's network (no direct link, no intercept). Excess in percent of the RMSE for regression, in percentage points for
-classification; the last row is the mean of log₁₀ μ(H^reg). `benchmarks/RESULTS.md` keeps the last recorded run.
+`OCREP_DATA=folder python benchmarks/excess_error.py`: eight splits 70/30 of each data set at three or four
+sizes, in the paper's network (no direct link, no intercept). Excess in percent of the RMSE for regression, in
+percentage points for classification; the last row is the mean of log₁₀ μ(H^reg). `benchmarks/RESULTS.md` keeps
+the last recorded run.
 """
 
 from collections import defaultdict

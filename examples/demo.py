@@ -29,9 +29,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     X, y = load("abalone", return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=0)
-    print(
-        f"How old is this abalone? {len(X_train)} shells to learn from, {len(X_test)} to test on, {X.shape[1]} measures.\n"
-    )
+    print(f"How old is this abalone? {len(X_train)} shells to learn from, {len(X_test)} to test on.\n")
     print(f"{'':<22}{'error (RMSE)':>14}{'seconds':>10}")
     for name, model in MODELS.items():
         begin = time.perf_counter()
