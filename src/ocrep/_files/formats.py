@@ -63,8 +63,9 @@ def changed_file(path: FilePath) -> DataError:
 
 def check_columns(path: FilePath, wanted: Iterable[str], names: Sequence[str]) -> None:
     """Raise if a wanted column is not among the file's, and name the nearest ones."""
+    known = set(names)
     for name in wanted:
-        if name not in names:
+        if name not in known:
             raise DataError(f"{path} has no column {name!r}: {nearest(name, names)}")
 
 

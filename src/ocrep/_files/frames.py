@@ -50,7 +50,8 @@ def read_blocks(
     with reader.reading():
         # CSV as text: converted here, the error can name the value and its row.
         for batch in reader.batches(names, dict.fromkeys(names, pyarrow.string())):
-            inputs = {name: as_kind(batch.column(name), kind, name, start) for name, kind in kinds.items()}
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            inputs = {name: as_kind(columns[name], kind, name, start) for name, kind in kinds.items()}
             kept = batch.select(list(keep)).to_pandas(types_mapper=pandas.ArrowDtype)
             yield TableBlock(start, _frame(inputs), kept)
             start += batch.num_rows

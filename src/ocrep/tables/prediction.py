@@ -60,13 +60,14 @@ def _check_request(model: Any, about: Description, *, proba: bool, std: bool) ->
 def _kept(source: FilePath, about: Description, ids: Sequence[str] | None) -> list[str]:
     """The columns to copy, after checking that the file has them and the model's inputs."""
     names = column_names(source)
-    lacking = [name for name in about.kinds if name not in names]
+    known = set(names)
+    lacking = [name for name in about.kinds if name not in known]
     if lacking:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         near = nearest(lacking[0], names)
         raise DataError(f"{source} has no column {lacking[0]!r}{more}, which the model needs: {near}")
     check_columns(source, ids or (), names)
-    return [name for name in about.ids if name in names] if ids is None else list(dict.fromkeys(ids))
+    return [name for name in about.ids if name in known] if ids is None else list(dict.fromkeys(ids))
 
 
 def _check_texts(block: TableBlock, known: dict[str, set[str]]) -> None:

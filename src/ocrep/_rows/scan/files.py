@@ -91,7 +91,8 @@ class FileSource(Source):
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        return self._given_columns or tuple(name for name in self._types if name not in self._roles.others)
+        others = set(self._roles.others)
+        return self._given_columns or tuple(name for name in self._types if name not in others)
 
     def check(self) -> None:
         """Compare the columns of all files."""
@@ -100,16 +101,16 @@ class FileSource(Source):
         roles = [*self.columns, *self._roles.others]
         for part in self._parts:
             schema = part.schema()
+            kinds = dict(zip(schema.names, map(_kind, schema.types), strict=True))
             check_columns(part.name, roles, schema.names)
             if self._given_columns is None:
                 _check_no_more(part.name, roles, schema.names, self._parts[0].name)
             for name in roles:
-                kind = _kind(schema.field(name).type)
                 if name in self._roles.targets or name == self._roles.groups:
-                    self._check_same_kind(part, name, kind)
+                    self._check_same_kind(part, name, kinds[name])
                 else:
                     role = "weights" if name == self._roles.weight else "inputs"
-                    check_numeric(name, kind, place=f"{part.name}: ", role=role)
+                    check_numeric(name, kinds[name], place=f"{part.name}: ", role=role)
 
     def _check_same_kind(self, part: Reader, name: str, kind: str) -> None:
         first = _kind(self._types[name])
@@ -258,7 +259,8 @@ def _kind(kind: Any) -> str:
 
 
 def _check_no_more(path: str, wanted: Sequence[str], names: Sequence[str], first: str) -> None:
-    more = [name for name in names if name not in wanted]
+    known = set(wanted)
+    more = [name for name in names if name not in known]
     if more:
         raise DataError(
             f"{path} has a column {more[0]!r} that {first} does not have: name the columns to use as columns=[…]."
@@ -267,10 +269,13 @@ def _check_no_more(path: str, wanted: Sequence[str], names: Sequence[str], first
 
 def _matrix(batch: Any, names: Sequence[str]) -> np.ndarray:
     """Columns as one array: float32 if all are, else float64; NaN where a value is missing."""
-    narrow = bool(names) and all(types.is_float32(batch.column(name).type) for name in names)
+    # Not `batch.column(name)`, which looks through all names.
+    by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = [by_name[name] for name in names]
+    narrow = bool(names) and all(types.is_float32(column.type) for column in columns)
     X = np.empty((batch.num_rows, len(names)), dtype=np.float32 if narrow else np.float64)
-    for j, name in enumerate(names):
-        X[:, j] = _numbers(batch.column(name))
+    for j, column in enumerate(columns):
+        X[:, j] = _numbers(column)
     return X
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -78,8 +79,7 @@ class IterableSource(Source):
             )
         targets = (self._target,) if isinstance(self._target, str) else tuple(self._target)
         roles = [*targets, *(name for name in (self._weight, self._groups) if name is not None)]
-        for name in roles:
-            _check_has(name, names)
+        _check_has(roles, names)
         inputs = self._columns or tuple(name for name in names if name not in roles)
         X, columns = _matrix(frame, inputs)
         y = [_values(frame, name) for name in targets]
@@ -107,13 +107,13 @@ def _matrix(X: Any, wanted: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...
         check_shape(X.shape)
         return X, None
     wanted = names if wanted is None else wanted
-    columns = [_number_column(X, name, names) for name in wanted]
+    _check_has(wanted, names)
+    columns = [_number_column(X, name) for name in wanted]
     check_shape((X.shape[0], len(columns)))
     return as_inputs(np.column_stack(columns)), wanted
 
 
-def _number_column(frame: Any, name: str, names: tuple[str, ...]) -> np.ndarray:
-    _check_has(name, names)
+def _number_column(frame: Any, name: str) -> np.ndarray:
     values = _values(frame, name)
     if values.dtype.kind == "O" and getattr(frame[name].dtype, "_is_numeric", False):
         values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)  # pandas' nullable numbers
@@ -133,12 +133,14 @@ def _names(X: Any) -> tuple[str, ...] | None:
         names = getattr(X, "columns", None)
     if names is None:
         return None
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise ValueError(f"it has two columns named {twice!r}: give each its own name.")
     return tuple(names)
 
 
-def _check_has(name: str, names: tuple[str, ...]) -> None:
-    if name not in names:
-        raise ValueError(f"it has no column {name!r}; it has {listed(names)}.")
+def _check_has(wanted: Iterable[str], names: tuple[str, ...]) -> None:
+    known = set(names)
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"it has no column {name!r}; it has {listed(names)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -122,7 +123,7 @@ def _check_roles(target: Any, columns: tuple[str, ...] | None, **others: Any) ->
         if not (given is None or isinstance(given, str)):
             raise TypeError(f"{name} is a {type(given).__name__}, but here it names a column of the rows.")
     named = [*(targets or ()), *(given for given in others.values() if given is not None), *(columns or ())]
-    twice = next((name for name in named if named.count(name) > 1), None)
+    twice = next((name for name, times in Counter(named).items() if times > 1), None)
     if twice is not None:
         raise ValueError(
             f"The column {twice!r} is named twice among target, {', '.join(others)} and columns: each column has one "
