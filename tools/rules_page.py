@@ -25,6 +25,10 @@ factorisation; `compare_rules(X, y)` compares them all. Each entry ends with the
   are available only in `fit`;
 - *degree* d: γ is multiplied by c^d when H is scaled by c.
 
+With `gamma_per_target=True` a rule chooses γ for each target as if it were the only one. Rules that do not read the
+targets, `ocrep` and `none`, give all of them the same γ. `KFold(scoring="error")` cannot: all targets together decide
+which class a row gets.
+
 Every rule except `none` takes `floor`: γ is at least `floor`·σ₁². "precision" stands for √ε. It damps every direction
 with σ < ε^¼·σ₁, and it is the default of the rules that look only at the spectrum or at the training error: where H is
 singular, σ_p is rounding noise and the training error sees no harm in it. Rules that judge γ by held-out rows (`kfold`,

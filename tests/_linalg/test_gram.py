@@ -266,7 +266,7 @@ def test_targets_may_depend_on_each_other_or_be_zero(kappa):
     exact = Factor.of(H, T, intercept=True)
     np.testing.assert_allclose(spectrum.residual, exact.spectrum().residual, rtol=1e-9, atol=1e-15)
     W, b = spectrum.weights(1e-3), spectrum.intercept(1e-3)
-    np.testing.assert_allclose(factor.squared_error(W, b), exact.squared_error(W, b), rtol=1e-9)
+    np.testing.assert_allclose(factor.squared_error_by_target(W, b), exact.squared_error_by_target(W, b), rtol=1e-9)
 
 
 @given(

@@ -11,6 +11,7 @@ from ocrep import TikhonovRegressor, rules
 from ocrep._linalg import held_out
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import held_out as held_out_pairs
 from ocrep._linalg.held_out import HELD_OUT_ERROR, are_proved, errors_from_rows
 from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
@@ -75,7 +76,12 @@ def held_out_errors(solved, gamma, rows):
     """What a fit does: errors from the factors where they are proved, else from the rows."""
     if are_proved(solved.folds, gamma, solved.route):
         return solved.folds.squared_errors(np.array([gamma]))[:, 0]
-    return errors_from_rows(solved.folds, gamma, rows.passes)
+    return from_rows(solved.folds, gamma, rows)
+
+
+def from_rows(folds, gamma, rows):
+    """The errors of the only target."""
+    return [float(errors[0]) for errors in errors_from_rows(folds, gamma, rows.passes)]
 
 
 def differences(found, exact):
@@ -100,9 +106,9 @@ def test_errors_are_those_of_refitting_in_fifty_digits(kappa, signal, intercept,
         assert (differences(found, exact) <= max(HELD_OUT_ERROR, EPS * weights) * sizes).all()
         if solved.route == "gram":  # what the sums give by themselves lies within the bound that is made for them
             plain = solved.folds.squared_errors(np.array([gamma]))[:, 0]
-            fits = [held_out._FoldFit.of(fold, spectrum, gamma) for fold, spectrum in solved.folds.held_out()]
-            assert (differences(plain, exact) <= [fit.rounding() for fit in fits]).all()
-            np.testing.assert_allclose([fit.size() for fit in fits], sizes, rtol=1e-10)
+            fits = [held_out._FoldFit.of(fold, spectrum, gamma) for fold, spectrum in held_out_pairs(solved.folds)]
+            assert (differences(plain, exact) <= [float(fit.rounding()[0]) for fit in fits]).all()
+            np.testing.assert_allclose([float(fit.size()[0]) for fit in fits], sizes, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +156,7 @@ def test_one_step_of_refinement_mends_factors_of_rows_in_single_precision(interc
     exact, sizes = refitted(H, T, gamma, intercept, weight)
     plain = differences(folds.squared_errors(np.array([gamma]))[:, 0], exact)
     assert (plain > 1e-9 * sizes).all()
-    found = errors_from_rows(folds, gamma, Rows(H, T, weight).passes)
+    found = from_rows(folds, gamma, Rows(H, T, weight))
     assert (differences(found, exact) <= 1e-11 * sizes).all()
 
 
@@ -177,6 +183,27 @@ def test_hostile_folds(hostile):
         assert (differences(found, exact) <= HELD_OUT_ERROR * np.maximum(others, [float(e) for e in exact])).all()
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kappa", [1e4, 1e8])
+def test_targets_with_gammas_of_their_own_have_the_errors_that_they_have_alone(kappa, intercept):
+    H, t = problem(kappa, "strongest" if kappa < 1e6 else "every direction", 2.0)
+    T, gammas = np.hstack([t, 1e3 * t[::-1]]), np.array([1e-14, 1e-4])
+    rows = Rows(H, T)
+    solved = solve(rows.passes, intercept=intercept, folds=PLAN)
+    found = np.stack(errors_from_rows(solved.folds, gammas, rows.passes))
+    proofs = []
+    for q, gamma in enumerate(gammas):
+        alone = Rows(H, T[:, [q]])
+        folds = solve(alone.passes, intercept=intercept, folds=PLAN).folds
+        np.testing.assert_allclose(found[:, q], from_rows(folds, gamma, alone), rtol=1e-9)
+        proofs.append(are_proved(folds, gamma, solved.route))
+        both = np.full(2, gamma)
+        assert are_proved(solved.folds, both, solved.route) <= proofs[-1]
+    assert proofs == [False, True]
+    assert not are_proved(solved.folds, gammas, solved.route)
+    assert are_proved(solved.folds, np.array([1e-4, 1e-4]), solved.route)
+
+
 @pytest.mark.parametrize("kappa", [1e4, 1e8])
 def test_arrays_of_another_library_give_the_same(kappa):
     H, T = problem(kappa, "strongest", 2.0)
@@ -185,7 +212,7 @@ def test_arrays_of_another_library_give_the_same(kappa):
     for rows in (here, there):
         solved = solve(rows.passes, intercept=True, folds=PLAN)
         assert not are_proved(solved.folds, 1e-13, solved.route)
-        errors.append(errors_from_rows(solved.folds, 1e-13, rows.passes))
+        errors.append(from_rows(solved.folds, 1e-13, rows))
         assert rows.n_reads == 2
     np.testing.assert_allclose(*errors, rtol=1e-10)
 

@@ -319,7 +319,9 @@ def test_errors_variances_and_means_equal_those_of_the_tall_formula(name, interc
     factor = Factor.of(H, T, sample_weight=weights_of(True), intercept=intercept)
     reference = tall(factor)
     W, b = np.random.default_rng(0).standard_normal((3, M, Q)), np.ones((3, Q)) * intercept
-    np.testing.assert_allclose(factor.squared_error(W, b), reference.squared_error(W, b), rtol=1e-11)
+    np.testing.assert_allclose(
+        factor.squared_error_by_target(W, b), reference.squared_error_by_target(W, b), rtol=1e-11
+    )
     np.testing.assert_allclose(factor.means(), reference.means(), atol=1e-14)
     np.testing.assert_allclose(factor.centred().R, reference.centred().R, atol=1e-14)
     new = np.random.default_rng(2).standard_normal((5, M))

@@ -37,12 +37,32 @@ def as_floats(values: Any) -> Array:
     return values if single else as_float64(values)
 
 
+def as_columns(values: Any) -> Array:
+    """Numbers as float64, one column if they have one axis."""
+    array = as_float64(values)
+    return array[:, None] if array.ndim == 1 else array
+
+
 def take_rows(A: Any, index: Any) -> Any:
     """Rows of an array, on its device, or of a sparse matrix."""
     if not is_array_api_obj(A):
         return A[index]
     xp = array_namespace(A)
     return xp.take(A, xp.asarray(index, device=device_of(A)), axis=0)
+
+
+def real_part(A: Array) -> Array:
+    """The real part of a real or complex array."""
+    xp = array_namespace(A)
+    return xp.real(A) if A.dtype == xp.complex128 else A
+
+
+def take_columns(A: Array, columns: Any) -> Array:
+    """Entries along the last axis, by a slice or an array of numbers."""
+    if isinstance(columns, slice):
+        return A[..., columns]
+    xp = array_namespace(A)
+    return xp.take(A, xp.asarray(columns, device=device_of(A)), axis=-1)
 
 
 def cholesky(A: Array) -> Array | None:
@@ -127,11 +147,14 @@ __all__ = [
     "SMALLEST",
     "Array",
     "array_namespace",
+    "as_columns",
     "as_float64",
     "as_floats",
     "cholesky",
     "device_of",
     "matmul_each",
+    "real_part",
+    "take_columns",
     "take_rows",
     "times_inverse",
     "to_device_of",

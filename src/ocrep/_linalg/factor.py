@@ -11,6 +11,7 @@ import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
 from ocrep._linalg.counts import Counts, RowBlock, counted
+from ocrep._linalg.held_out_rows import HeldOut
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.svd import are_varying, svd_and_rank, without_constants
 from ocrep._linalg.svd import rank_tolerance as rank_tolerance
@@ -130,12 +131,8 @@ class Factor:
         R = xp.take(whole.R, xp.asarray(behind_ones, device=place), axis=1)
         return Factor(Triangle.of(R, whole.QtT, whole.left), counts.about(shift))
 
-    def squared_error(self, weights: Array, intercept: Array) -> Array:
-        """Σ w‖t − hW − b‖² over the rows of this factor, for weights (…, M, Q) and constants (…, Q)."""
-        return array_namespace(weights).sum(self.squared_error_by_target(weights, intercept), axis=-1)
-
     def squared_error_by_target(self, weights: Array, intercept: Array) -> Array:
-        """The same for each target, (…, Q)."""
+        """Σ w(t − hW − b)² over the rows of this factor for each target, for weights (…, M, Q) and constants (…, Q)."""
         shift, M = self.counts.shift, self.n_features
         xp, total = array_namespace(shift), 0.0 * weights[..., 0, :]
         if self.rows is None:
@@ -147,6 +144,19 @@ class Factor:
                 error = error - ones * about_shift[..., None, :]
             total = total + xp.sum(error * error, axis=-2)
         return total
+
+    def held_out(self, spectrum: Spectrum) -> HeldOut:
+        """The rows of this factor as the fit of others predicts them."""
+        xp, M = array_namespace(self.counts.shift), self.n_features
+        mean = xp.concat([spectrum.mean_H, spectrum.mean_T]) - self.counts.shift
+        parts = []
+        for ones, H, T in _pieces(self):
+            if self.counts.intercept:
+                H, T = H - ones * mean[:M], T - ones * mean[M:]
+            parts.append((spectrum.right.coordinates(H), T))
+        left = 0.0 * spectrum.residual if self.triangular is None else self.triangular.left
+        P, T = (xp.concat(list(columns)) for columns in zip(*parts, strict=True))
+        return HeldOut(spectrum, P, T, left)
 
     @property
     def n_features(self) -> int:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace
-from ocrep._linalg.blocks import Encoded, slices_of
+from ocrep._linalg.blocks import Encoded
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import SPLITS, FoldPlan, split_by_fold
+from ocrep._linalg.held_out_rows import HeldOut
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.wide import WideFolds
 
@@ -115,24 +116,17 @@ class FoldFactors:
         """Total weight of each held-out fold."""
         return tuple(factor.counts.weight_sum for factor in self._filled)
 
-    def squared_errors(self, gamma: Array) -> Array:
-        """Σ w‖t − prediction‖² over each held-out fold, folds × γ, as if the weights had been refitted without it.
-
-        The rows of a fold enter only through its factor: ‖[1 | H | T]·[−b; −W; I]‖² = ‖R_v·[−b; −W; I]‖².
-        """
+    @cached_property
+    def fits(self) -> tuple[HeldOut, ...]:
+        """Each fold as the others predict it: its rows enter only through their inner products."""
         if self._wide:
-            return self._wide.squared_errors(gamma)
-        xp = array_namespace(gamma)
-        entries = 2 * self._filled[0].n_features * self.n_targets
-        errors = []
-        for fold, spectrum in self.held_out():
-            parts = [gamma[part] for part in slices_of(gamma.shape[0], entries)]
-            errors.append(xp.concat([fold.squared_error(spectrum.weights(g), spectrum.intercept(g)) for g in parts]))
-        return xp.stack(errors)
+            return tuple(self._wide.fits)
+        return tuple(fold.held_out(spectrum) for fold, spectrum in held_out(self))
 
-    def held_out(self) -> Iterator[tuple[Factor, Spectrum]]:
-        """Each fold with the spectrum of the others."""
-        yield from zip(self._filled, self.spectra, strict=True)
+    def squared_errors(self, gamma: Array) -> Array:
+        """Σ w‖t − prediction‖² over each held-out fold, folds × γ, as if the weights had been refitted without it."""
+        xp = array_namespace(gamma)
+        return xp.stack([xp.sum(fit.squared_errors(gamma[:, None]), axis=1) for fit in self.fits])
 
     @property
     def filled(self) -> tuple[int, ...]:
@@ -144,6 +138,11 @@ class FoldFactors:
     @property
     def _filled(self) -> tuple[Factor, ...]:
         return tuple(factor for factor in self.factors if factor is not None and factor.counts.n_rows)
+
+
+def held_out(folds: FoldFactors) -> Iterator[tuple[Factor, Spectrum]]:
+    """Each fold that holds rows, with the spectrum of the others."""
+    yield from zip((folds.factors[v] for v in folds.filled), folds.spectra, strict=True)
 
 
 def known_folds(

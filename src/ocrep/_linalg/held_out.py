@@ -8,12 +8,14 @@ from functools import reduce
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
+import numpy as np
+
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, to_device_of
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.counts import RowBlock
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan, fold_numbers
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, held_out
 from ocrep._linalg.passes import CHUNK_ENTRIES, Passes, Step, chunks, encoder
 from ocrep._linalg.spectrum import Spectrum
 
@@ -26,29 +28,35 @@ HELD_OUT_ERROR = 1e-10
 _SUM_ROUNDING = 4.0 * EPS
 
 
-def errors_from_rows(folds: FoldFactors, gamma: float, passes: Passes) -> list[float]:
-    """Σ w‖t − prediction‖² over each held-out fold, as if the weights of this γ had been refitted without it.
+def errors_from_rows(folds: FoldFactors, gamma: float | np.ndarray, passes: Passes) -> list[Array]:
+    """Σ w(t − prediction)² of each target over each held-out fold, as if the weights had been refitted without it.
 
     One pass over the rows gives the residuals, and a step of refinement for what sums cost the weights. All factors
     must be about one shift, as those from sums are.
     """
-    fits = [_FoldFit.of(fold, spectrum, gamma) for fold, spectrum in folds.held_out()]
+    fits = [_FoldFit.of(fold, spectrum, gamma) for fold, spectrum in held_out(folds)]
     sums = passes.accumulate(HeldOutWork.of(folds, fits), saved=False)
     return [fit.corrected(sums, number) for number, fit in enumerate(fits)]
 
 
-def are_proved(folds: FoldFactors, gamma: float, route: Route) -> bool:
+def are_proved(folds: FoldFactors, gamma: float | np.ndarray, route: Route) -> bool:
     """Whether the errors that sums give are right to 10⁻¹⁰ of the squares of the held-out targets.
 
-    By reflections nothing is squared, and nothing is to be proved.
+    By reflections nothing is squared, and nothing is to be proved. With a γ for each target, each is proved by itself.
     """
     if route == "reflections":
         return True
     if route == "refined":  # as by reflections: the error goes with κ, and not with its square
-        sharp = max(10.0 * EPS * _condition(spectrum, gamma) for spectrum in folds.spectra)
+        sharp = max(10.0 * EPS * _condition(spectrum, float(np.min(gamma))) for spectrum in folds.spectra)
         return sharp <= HELD_OUT_ERROR
-    fits = (_FoldFit.of(fold, spectrum, gamma) for fold, spectrum in folds.held_out())
-    return all(fit.rounding() <= HELD_OUT_ERROR * fit.size() for fit in fits)
+    for fold, spectrum in held_out(folds):
+        fit = _FoldFit.of(fold, spectrum, gamma)
+        xp, rounding, size = array_namespace(fit.B), fit.rounding(), fit.size()
+        if not isinstance(gamma, np.ndarray):
+            rounding, size = xp.sum(rounding), xp.sum(size)
+        if not bool(xp.all(rounding <= HELD_OUT_ERROR * size)):
+            return False
+    return True
 
 
 def _condition(spectrum: Spectrum, gamma: float) -> float:
@@ -62,19 +70,22 @@ class _FoldFit:
 
     fold: Factor
     spectrum: Spectrum
-    gamma: float
+    gamma: float | Array
+    """One for all targets, or one for each."""
     B: Array
     away: Array
     """The mean of the features without the fold, about the shift."""
 
     @classmethod
-    def of(cls, fold: Factor, spectrum: Spectrum, gamma: float) -> _FoldFit:
-        W, shift, M = spectrum.weights(gamma), fold.counts.shift, fold.n_features
+    def of(cls, fold: Factor, spectrum: Spectrum, gamma: float | np.ndarray) -> _FoldFit:
+        solution, shift, M = spectrum.solution(gamma), fold.counts.shift, fold.n_features
+        W = solution.weights.T
+        each = to_device_of(W, gamma) if isinstance(gamma, np.ndarray) else gamma
         xp = array_namespace(W)
         if not fold.counts.intercept:
-            return cls(fold, spectrum, gamma, W, 0.0 * shift[:M])
-        constant = spectrum.intercept(gamma) - shift[M:] + xp.matmul(shift[:M], W)
-        return cls(fold, spectrum, gamma, xp.concat([constant[None, :], W]), spectrum.mean_H - shift[:M])
+            return cls(fold, spectrum, each, W, 0.0 * shift[:M])
+        constant = solution.intercept - shift[M:] + xp.matmul(shift[:M], W)
+        return cls(fold, spectrum, each, xp.concat([constant[None, :], W]), spectrum.mean_H - shift[:M])
 
     @property
     def _first(self) -> int:
@@ -88,13 +99,12 @@ class _FoldFit:
         damped = coordinates * (self.spectrum.gain(self.gamma) / self.spectrum.sigma)
         return right.times(xp.matrix_transpose(damped))
 
-    def size(self) -> float:
-        """Σ w‖t − mean‖² over the fold, the mean without it."""
-        xp, mean = array_namespace(self.B), self.spectrum.mean_T
-        return float(xp.sum(self.fold.squared_error(0.0 * self.spectrum.weights(self.gamma), mean)))
+    def size(self) -> Array:
+        """Σ w(t − mean)² of each target over the fold, the mean without it."""
+        return self.fold.squared_error_by_target(0.0 * self.B[self._first :, :], self.spectrum.mean_T)
 
-    def rounding(self) -> float:
-        """How wrong the error of this fold may be for the rounding of Gram matrices.
+    def rounding(self) -> Array:
+        """How wrong the error of each target over this fold may be for the rounding of Gram matrices.
 
         An error E of CᵀC and e of CᵀT moves W by (CᵀC + γ)⁻¹(e − EW), and the error by twice its product with the
         gradient on the held-out rows; and the error itself is a quadratic form of the fold's own matrix.
@@ -108,12 +118,12 @@ class _FoldFit:
         away_T = spectrum.mean_T - self.fold.counts.shift[self.fold.n_features :]
         targets = xp.sqrt(xp.sum(spectrum.UtT**2, axis=0) + spectrum.residual + of_mean * away_T**2)
         lengths, weights = (xp.sqrt(xp.sum(part * part, axis=0)) for part in (u, W))
-        moved = 2.0 * xp.sum(lengths * (scale * weights + scale**0.5 * targets))
-        read = xp.sum(own.R**2) * xp.sum(self.B**2) + xp.sum(own.QtT**2) + xp.sum(own.left**2)
-        return _SUM_ROUNDING * float(moved + read)
+        moved = 2.0 * lengths * (scale * weights + scale**0.5 * targets)
+        read = xp.sum(own.R**2) * xp.sum(self.B**2, axis=0) + xp.sum(own.QtT**2, axis=0) + own.left**2
+        return _SUM_ROUNDING * (moved + read)
 
-    def corrected(self, sums: HeldOutSums, number: int) -> float:
-        """The error after one step of refinement, whose gradient comes from the rows."""
+    def corrected(self, sums: HeldOutSums, number: int) -> Array:
+        """The error of each target after one step of refinement, whose gradient comes from the rows."""
         xp, mine = array_namespace(self.B), slice(number * self.B.shape[1], (number + 1) * self.B.shape[1])
         others, own = sums.others[:, mine], sums.own[:, mine]
         penalty = self.gamma * self.B[self._first :, :]
@@ -122,7 +132,7 @@ class _FoldFit:
             constant = others[0, :] / self.spectrum.weight_sum - xp.matmul(self.away, step)
             step = xp.concat([constant[None, :], step])
         # The step is at most 10⁻⁶ of the weights, and its square does not matter.
-        return float(xp.sum(sums.errors[mine]) - 2.0 * xp.sum(step * own))
+        return sums.errors[mine] - 2.0 * xp.sum(step * own, axis=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,61 +6,68 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace, as_float64, device_of
+import numpy as np
+
+from ocrep._linalg.arrays import EPS, Array, array_namespace, as_columns, as_float64, device_of
 from ocrep._linalg.blocks import RowBlocks, slices_of
+from ocrep._linalg.by_target import row_of
 from ocrep._linalg.spectrum import Spectrum
 
 
 def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
     """PRESS(γ) = Σ w‖t_i − prediction without row i‖² for each γ of an array, in one pass over the training rows."""
-    xp, total = array_namespace(spectrum.sigma), 0.0 * gamma
+    return array_namespace(gamma).sum(press_by_target(spectrum, rows, gamma[:, None]), axis=1)
+
+
+def press_by_target(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
+    """The same for each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
+    total: Any = 0.0
     for block in _blocks(spectrum, rows):
-        parts = [block.squared_errors(gamma[part]) for part in slices_of(gamma.shape[0], block.U.shape[0])]
-        total = total + xp.concat(parts)
+        total = total + block.squared_errors(gamma)
     return total
 
 
-def left_out_outputs(spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Iterator[tuple[Array, Array, Array | None]]:
+def left_out_outputs(
+    spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray
+) -> Iterator[tuple[Array, Array, Array | None]]:
     """The network's output for each row had it been left out of training, with its T and weight, block by block.
 
-    Whole weights are frequencies: one of the equal rows that a weight stands for is left out.
+    Whole weights are frequencies: one of the equal rows that a weight stands for is left out. An array holds one γ for
+    each target.
     """
-    xp = array_namespace(spectrum.sigma)
-    one = xp.asarray([gamma], dtype=xp.float64, device=device_of(spectrum.sigma))
+    xp, row, solution = array_namespace(spectrum.sigma), row_of(spectrum, gamma), spectrum.solution(gamma)
     for H, T, weight in rows.blocks():
         block = _Block.of(spectrum, H, T, weight)
-        T = _columns(T)
-        left = block.leverage_left(one)
+        T = as_columns(T)
+        left = block.leverage_left(row)
         if block.frequencies:
-            left = block.with_twins(left, gamma)
-        errors = xp.concat([block.residual(one, q) / left for q in range(T.shape[1])], axis=1)
+            left = block.with_twins(left, row)
+        errors = (block.residual(row) / left)[:, 0, :]
         # Rows of zero weight take no part in training: their own prediction is the left-out one.
         counts = (block.root_weight > 0.0)[:, None]
         root = xp.where(counts, block.root_weight[:, None], xp.ones_like(errors[:, :1]))
-        plain = T - xp.matmul(_columns(H), spectrum.weights(gamma)) - spectrum.intercept(gamma)
+        plain = T - xp.matmul(as_columns(H), xp.matrix_transpose(solution.weights)) - solution.intercept
         yield T - xp.where(counts, errors / root, plain), T, weight
 
 
-def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Iterator[tuple[Array, Array]]:
+def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> Iterator[tuple[Array, Array]]:
     """The error at each row of positive weight had it been left out, over its standard deviation in units of the noise.
 
     Without row i, hᵀ(HᵀH + γI)⁻¹h is h_i/(1 − h_i)/w, and a new row of weight w has noise 1/w. So the deviation is
     1/√(w(1 − h_i)), and the result √w·residual/√(1 − h_i), for each target. Of rows that whole weights repeat, one is
     left out, and with the errors comes how often each stands for an equal one.
     """
-    xp = array_namespace(spectrum.sigma)
-    one = xp.asarray([gamma], dtype=xp.float64, device=device_of(spectrum.sigma))
+    xp, row = array_namespace(spectrum.sigma), row_of(spectrum, gamma)
     for block in _blocks(spectrum, rows):
-        left, root = block.leverage_left(one), block.root_weight
+        left, root = block.leverage_left(row), block.root_weight
         root = xp.where(root > 0.0, root, xp.ones_like(root))
         times = xp.round(root * root) if block.frequencies else xp.ones_like(root)
         if block.frequencies:
-            left = block.with_twins(left, gamma) * root[:, None] ** 2
+            left = block.with_twins(left, row) * root[:, None, None] ** 2
         # The rows inside have residual and 1 − h over γ: of the ratio, √γ is missing.
-        scale = xp.where(block.inside, one**0.5, xp.ones_like(one)) / xp.sqrt(left)
-        errors = xp.concat([block.residual(one, q) * scale for q in range(block.unexplained.shape[1])], axis=1)
+        scale = xp.where(block.inside[:, :, None], row**0.5, xp.ones_like(row)) / xp.sqrt(left)
         (counts,) = xp.nonzero(block.root_weight > 0.0)
-        yield xp.take(errors, counts, axis=0), xp.take(times, counts, axis=0)
+        yield xp.take((block.residual(row) * scale)[:, 0, :], counts, axis=0), xp.take(times, counts, axis=0)
 
 
 def _blocks(spectrum: Spectrum, rows: RowBlocks) -> Iterator[_Block]:
@@ -92,7 +99,7 @@ class _Block:
 
     @classmethod
     def of(cls, spectrum: Spectrum, H: Any, T: Any, weight: Any) -> _Block:
-        H, T = as_float64(H), _columns(T)
+        H, T = as_float64(H), as_columns(T)
         xp = array_namespace(H)
         root = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if weight is None else xp.sqrt(weight)
         U = spectrum.right.coordinates(root[:, None] * (H - spectrum.mean_H)) / spectrum.sigma
@@ -120,48 +127,50 @@ class _Block:
         return self.spectrum.n == self.spectrum.weight_sum and bool(xp.all(whole))
 
     def squared_errors(self, gamma: Array) -> Array:
-        """Σ w‖t − left-out prediction‖² over the rows, for each γ."""
-        xp = array_namespace(self.U)
-        left = self.leverage_left(gamma)
-        total = 0.0 * gamma
-        for q in range(self.unexplained.shape[1]):
-            error = self.residual(gamma, q) / left
-            total = total + xp.sum(error * error, axis=0)
-        return total
+        """Σ w(t − left-out prediction)² over the rows, γ × targets."""
+        xp, entries, own = array_namespace(self.U), max(*self.U.shape, 1), gamma.shape[1] > 1
+        found = []
+        for some in slices_of(gamma.shape[0], entries):
+            errors = []
+            for targets in slices_of(self.unexplained.shape[1], gamma[some, :].shape[0] * entries):
+                each = gamma[some, targets] if own else gamma[some, :]
+                error = self.residual(each, targets) / self.leverage_left(each)
+                errors.append(xp.sum(error * error, axis=0))
+            found.append(xp.concat(errors, axis=1))
+        return xp.concat(found)
 
-    def residual(self, gamma: Array, target: int) -> Array:
-        """√w (t − prediction) for each row and γ; over γ for the rows inside."""
-        z = self.spectrum.UtT[:, target]
-        return self._with_limit(gamma, self.U, z, self.unexplained[:, target])
+    def residual(self, gamma: Array, targets: slice = slice(None)) -> Array:
+        """√w (t − prediction), rows × γ × targets; over γ for the rows inside."""
+        return self._with_limit(gamma, self.U, self.spectrum.UtT[:, targets], self.unexplained[:, targets])
 
     def leverage_left(self, gamma: Array) -> Array:
-        """1 − h_i(γ) for each row and γ, summed from positive parts; over γ for the rows inside."""
-        left = self._with_limit(gamma, self.U * self.U, None, self.outside)
-        xp = array_namespace(left)
+        """1 − h_i(γ), rows × γ × columns of γ, summed from positive parts; over γ for the rows inside."""
+        xp = array_namespace(self.U)
+        ones = xp.ones_like(self.spectrum.sigma)[:, None]
+        left = self._with_limit(gamma, self.U * self.U, ones, self.outside[:, None])
         return xp.where(left > 0.0, left, xp.ones_like(left))  # a row of zeros inside: its residual is 0 too
 
-    def with_twins(self, left: Array, gamma: float) -> Array:
+    def with_twins(self, left: Array, gamma: Array) -> Array:
         """1 − h_i/w_i of 1 − h_i: what is left if one of w_i equal rows leaves; over γ for the rows inside."""
         xp = array_namespace(left)
-        weight = xp.where(self.root_weight > 0.0, self.root_weight**2, xp.ones_like(self.root_weight))[:, None]
+        weight = xp.where(self.root_weight > 0.0, self.root_weight**2, xp.ones_like(self.root_weight))[:, None, None]
         twins = weight - 1.0
         several = twins > 0.5
-        over_gamma = xp.where(several, twins, xp.ones_like(twins)) * (1.0 / gamma if gamma > 0.0 else xp.inf)
-        return (left + xp.where(self.inside & several, over_gamma, twins)) / weight
+        inverse = xp.where(gamma > 0.0, 1.0 / xp.where(gamma > 0.0, gamma, xp.ones_like(gamma)), xp.inf)
+        over_gamma = xp.where(several, twins, xp.ones_like(twins)) * inverse
+        return (left + xp.where(self.inside[:, :, None] & several, over_gamma, twins)) / weight
 
-    def _with_limit(self, gamma: Array, rows: Array, z: Array | None, rest: Array) -> Array:
-        """rest + rows·(shrinkage·z), or rows·(shrinkage·z/γ) for the rows inside."""
-        xp = array_namespace(rows)
-        shrinkage, over_gamma = self.spectrum.shrinkage(gamma), self.spectrum.gain(gamma) / self.spectrum.sigma
-        if z is not None:
-            shrinkage, over_gamma = shrinkage * z, over_gamma * z
-        limit = xp.matmul(rows, xp.matrix_transpose(over_gamma)) if bool(xp.any(self.inside)) else None
-        if limit is not None and bool(xp.all(self.inside)):
+    def _with_limit(self, gamma: Array, rows: Array, z: Array, rest: Array) -> Array:
+        """rest + rows·(shrinkage·z), or rows·(shrinkage·z/γ) for the rows inside; rows × γ × targets."""
+        xp, spectrum, inside = array_namespace(rows), self.spectrum, self.inside[:, :, None]
+
+        def times(factors: Array) -> Array:
+            X = xp.permute_dims(factors, (2, 0, 1)) * z[:, None, :]
+            product = xp.matmul(rows, xp.reshape(X, (X.shape[0], X.shape[1] * X.shape[2])))
+            return xp.reshape(product, (rows.shape[0], *X.shape[1:]))
+
+        limit = times(spectrum.gain(gamma) / spectrum.sigma) if bool(xp.any(inside)) else None
+        if limit is not None and bool(xp.all(inside)):
             return limit
-        usual = rest[:, None] + xp.matmul(rows, xp.matrix_transpose(shrinkage))
-        return usual if limit is None else xp.where(self.inside, limit, usual)
-
-
-def _columns(T: Any) -> Array:
-    T = as_float64(T)
-    return T[:, None] if T.ndim == 1 else T
+        usual = rest[:, None, :] + times(spectrum.shrinkage(gamma))
+        return usual if limit is None else xp.where(inside, limit, usual)

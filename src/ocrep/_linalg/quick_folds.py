@@ -7,8 +7,10 @@ difference shows how good the whole curve is.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from ocrep._linalg.arrays import EPS, SMALLEST, Array
 from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.factor import Factor, root_about
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.held_out_rows import product
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.spectrum import Spectrum, spectrum_of
 from ocrep._linalg.svd import rank_tolerance
@@ -39,14 +42,14 @@ class _Roots:
     ones: np.ndarray | None
     H: np.ndarray
     T: np.ndarray
-    left: float
-    """What no weights can explain of the squared targets, beside these rows."""
+    left: np.ndarray
+    """What no weights can explain of each target, squared, beside these rows."""
 
     @classmethod
     def of(cls, factor: Factor, shift: Array) -> _Roots:
         F, T = root_about(factor, shift)
         first = int(factor.counts.intercept)
-        left = 0.0 if factor.rows else float(np.sum(factor.triangle.left**2))
+        left = np.zeros(T.shape[1]) if factor.rows else factor.triangle.left**2
         return cls(F[:, :1] if first else None, F[:, first:], T, left)
 
     def means(self) -> tuple[np.ndarray | float, np.ndarray | float]:
@@ -65,20 +68,25 @@ class _Roots:
 def _stacked(roots: list[_Roots]) -> _Roots:
     ones = None if roots[0].ones is None else np.concatenate([r.ones for r in roots if r.ones is not None])
     H, T = (np.concatenate([getattr(r, name) for r in roots]) for name in ("H", "T"))
-    return _Roots(ones, H, T, sum(r.left for r in roots))
+    return _Roots(ones, H, T, np.sum([r.left for r in roots], axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refined:
-    """An output layer fitted without some rows, and Σ w‖t − prediction‖² over these."""
+    """An output layer fitted without some rows, and Σ w(t − prediction)² of each target over these."""
 
-    squared_error: float
+    squared_errors: np.ndarray
     weights: np.ndarray
     """Features × targets."""
     intercept: np.ndarray
 
+    @property
+    def squared_error(self) -> float:
+        """The sum over all targets."""
+        return float(np.sum(self.squared_errors))
 
-class _Part:
+
+class QuickFit:
     """All folds but one, by the eigenvalues of AAᵀ or AᵀA, whichever is smaller, and the fold that they predict."""
 
     def __init__(self, training: _Roots, held_out: _Roots, shift: np.ndarray) -> None:
@@ -97,19 +105,27 @@ class _Part:
         else:
             self._B, self._z = self._X @ self._vectors, self._vectors.T @ (A.T @ self._T)
 
-    def squared_error(self, gamma: np.ndarray) -> np.ndarray:
-        """Σ w‖t − prediction‖² over the rows held out, for each γ."""
-        errors, (p, q) = [], self._z.shape
-        for some in slices_of(len(gamma), max(self._Y.size, self._z.size)):
-            # One product of matrices for all γ, (rows × γ·targets).
-            scaled = self._z[:, None, :] / (self._values[:, None] + gamma[some])[:, :, None]
-            error = (self._B @ scaled.reshape(p, -1)).reshape(len(self._B), -1, q) - self._Y[:, None, :]
-            errors.append(np.einsum("ngq,ngq->g", error, error))
-        return np.concatenate(errors) + self._left
+    def of_targets(self, targets: Any) -> QuickFit:
+        """The same rows with some of the targets."""
+        some = copy(self)
+        for name in ("_T", "_Y", "_z", "_left", "_mean_T"):
+            setattr(some, name, getattr(self, name)[..., targets])
+        return some
 
-    def refined(self, gamma: float) -> Refined:
-        """The output layer of one γ, refined until nothing is lost by squaring, and its held-out error."""
-        A, scale = self._A, (self._values + gamma)[:, None]
+    def squared_errors(self, gamma: np.ndarray) -> np.ndarray:
+        """Σ w(t − prediction)² over the rows held out, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
+        errors, (p, Q), (G, own) = [], self._z.shape, gamma.shape
+        for some in slices_of(Q, G * max(len(self._Y), p, 1)):
+            # One product of matrices for all γ, (rows × γ·targets).
+            scaled = self._z[:, None, some] / (self._values[:, None, None] + (gamma[:, some] if own > 1 else gamma))
+            predicted = product(self._B, scaled.reshape(p, -1)).reshape(len(self._B), G, -1)
+            error = predicted - self._Y[:, None, some]
+            errors.append(np.einsum("ngq,ngq->gq", error, error))
+        return np.concatenate(errors, axis=1) + self._left
+
+    def refined(self, gamma: float | np.ndarray) -> Refined:
+        """The output layer of one γ, or one for each target, refined until squaring costs nothing, and its error."""
+        A, scale = self._A, self._values[:, None] + gamma
         W = self._vectors @ (self._z / scale)
         W = A.T @ W if self._wide else W
         for _ in range(_STEPS):
@@ -119,7 +135,7 @@ class _Part:
             else:
                 W = W + self._vectors @ (self._vectors.T @ slope / scale)
         error = self._Y - self._X @ W
-        return Refined(float(np.sum(error * error)) + self._left, W, self._mean_T - self._mean_H @ W)
+        return Refined(np.sum(error * error, axis=0) + self._left, W, self._mean_T - self._mean_H @ W)
 
 
 class QuickFolds(FoldFactors):
@@ -131,18 +147,15 @@ class QuickFolds(FoldFactors):
         return [_Roots.of(factor, filled[0].counts.shift) for factor in filled]
 
     @cached_property
-    def _parts(self) -> list[_Part]:
+    def fits(self) -> tuple[Any, ...]:
+        """Each fold as the others predict it."""
         roots = self._roots
         pairs = [(roots[:v] + roots[v + 1 :], roots[v]) for v in range(len(roots))]
-        return at_once(lambda pair: _Part(_stacked(pair[0]), pair[1], self._filled[0].counts.shift), pairs)
+        return tuple(at_once(lambda pair: QuickFit(_stacked(pair[0]), pair[1], self._filled[0].counts.shift), pairs))
 
-    def squared_errors(self, gamma: Array) -> Array:
-        """Σ w‖t − prediction‖² over each held-out fold, folds × γ."""
-        return np.stack([part.squared_error(gamma) for part in self._parts])
-
-    def refined(self, gamma: float) -> list[Refined]:
-        """The output layer of one γ without each fold, and its error there, exact."""
-        return [part.refined(gamma) for part in self._parts]
+    def refined(self, gamma: float | np.ndarray) -> list[Refined]:
+        """The output layer of one γ, or one for each target, without each fold, and its error there, exact."""
+        return [part.refined(gamma) for part in self.fits]
 
     def confirms(self, gamma: float) -> bool:
         """Whether the errors at γ are right, and so those at all larger γ."""
@@ -153,6 +166,12 @@ class QuickFolds(FoldFactors):
             [part.squared_error for part in self.refined(gamma)],
         )
         return bool(np.all(np.abs(quick - exact) <= _CONFIRMED * np.array(exact)))
+
+    def confirms_each(self, gamma: np.ndarray) -> np.ndarray:
+        """The same of each target with a γ of its own."""
+        quick = np.stack([part.squared_errors(gamma[None, :])[0] for part in self.fits])
+        exact = np.stack([part.squared_errors for part in self.refined(np.where(gamma > 0.0, gamma, 1.0))])
+        return (gamma > 0.0) & np.all(np.abs(quick - exact) <= _CONFIRMED * exact, axis=0)
 
     def plain(self) -> FoldFactors:
         """The same folds by the exact way."""

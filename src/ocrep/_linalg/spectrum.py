@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
+import numpy as np
+
+from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each, to_host
 from ocrep._linalg.counts import Counts
 
 
@@ -21,8 +23,8 @@ class Solution:
     rank: int
     condition: float
     """μ(H)."""
-    regularized_condition: float
-    """μ(H^reg)."""
+    regularized_condition: Any
+    """μ(H^reg): a number, or an array of one for each target if γ is."""
 
 
 class RightVectors(Protocol):
@@ -161,8 +163,8 @@ class Spectrum:
 
     def rss_by_target(self, gamma: float | Array) -> Array:
         """‖HW − T‖² for each target."""
-        left = self.shrinkage(gamma)[..., None] * self.UtT
-        return array_namespace(left).sum(left * left, axis=-2) + self.residual
+        shrinkage = self.shrinkage(gamma)
+        return array_namespace(shrinkage).matmul(shrinkage * shrinkage, self.UtT * self.UtT) + self.residual
 
     def rss(self, gamma: float | Array) -> Array:
         """‖HW − T‖² over all targets."""
@@ -178,10 +180,16 @@ class Spectrum:
 
     def condition(self, gamma: float | Array = 0.0) -> Array:
         """μ(H^reg) = D_max / D_min (eq. 26); γ = 0 gives μ(H⁺) = μ(H) = σ₁/σ_p; NaN when H is zero."""
-        xp = array_namespace(self.sigma)
+        xp, gamma = array_namespace(self.sigma), _per_direction(gamma, self.sigma)
         if not self.rank:
-            return _per_direction(gamma, self.sigma)[..., 0] * math.nan
-        gains = self.gain(gamma)
+            return gamma[..., 0] * math.nan
+        # D rises up to σ = √γ and falls beyond: only the σ next to √γ and the two at the ends matter.
+        rising = xp.flip(self.sigma)
+        after = xp.reshape(xp.searchsorted(rising, xp.reshape(xp.sqrt(gamma), (-1,))), gamma.shape)
+        last = self.rank - 1
+        index = xp.concat([xp.clip(after - 1, 0, last), xp.clip(after, 0, last), 0 * after, 0 * after + last], axis=-1)
+        sigma = xp.reshape(xp.take(rising, xp.reshape(index, (-1,))), index.shape)
+        gains = 1.0 / (sigma + gamma / sigma)
         return xp.max(gains, axis=-1) / xp.min(gains, axis=-1)
 
     def weights(self, gamma: float | Array) -> Array:
@@ -192,16 +200,22 @@ class Spectrum:
         """The unpenalised constant that belongs to `weights(gamma)`; zeros without an intercept."""
         return self.mean_T - array_namespace(self.sigma).matmul(self.mean_H, self.weights(gamma))
 
-    def solution(self, gamma: float) -> Solution:
-        """What a model of this γ consists of."""
-        weights = self.weights(gamma)
+    def solution(self, gamma: float | np.ndarray) -> Solution:
+        """What a model of this γ consists of; an array holds one γ for each target."""
+        xp = array_namespace(self.sigma)
+        if isinstance(gamma, np.ndarray):
+            gains = xp.matrix_transpose(self.gain(gamma))
+            condition: Any = to_host(self.condition(gamma))
+        else:
+            gains, condition = self.gain(gamma)[:, None], float(self.condition(gamma))
+        weights = self.right.times(gains * self.UtT)
         return Solution(
             weights=weights.T,
-            intercept=self.mean_T - array_namespace(weights).matmul(self.mean_H, weights),
+            intercept=self.mean_T - xp.matmul(self.mean_H, weights),
             singular_values=self.singular_values,
             rank=self.rank,
             condition=float(self.condition()),
-            regularized_condition=float(self.condition(gamma)),
+            regularized_condition=condition,
         )
 
 
@@ -235,9 +249,10 @@ def spectrum_of(
 
 
 def _per_direction(gamma: float | Array, sigma: Array) -> Array:
-    """γ as an array that goes with one number per direction."""
+    """γ as an array that goes with one number per direction; complex γ stay complex."""
     xp = array_namespace(sigma)
-    return xp.asarray(gamma, dtype=xp.float64, device=device_of(sigma))[..., None]
+    dtype = xp.complex128 if "complex" in str(getattr(gamma, "dtype", "")) else xp.float64
+    return xp.asarray(gamma, dtype=dtype, device=device_of(sigma))[..., None]
 
 
 def sizes_of(spectrum: Spectrum) -> dict[str, float]:

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.linalg
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky, device_of, times_inverse
-from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.counts import Counts
+from ocrep._linalg.held_out_rows import HeldOut
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, spectrum_of
 from ocrep._linalg.svd import svd_and_rank, without_constants
@@ -73,25 +73,6 @@ class Part:
     held_out: slice
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WideFit:
-    """The spectrum of a part, and the rows that it predicts."""
-
-    spectrum: Spectrum
-    P: Array
-    """The rows held out, about the mean of the part, in its right singular vectors."""
-    T: Array
-    """Their targets, about the mean of the part."""
-
-    def squared_error(self, gamma: Array) -> Array:
-        """Σ w‖t − prediction‖² over the rows held out, for each γ."""
-        xp, spectrum, found = array_namespace(gamma), self.spectrum, []
-        for some in slices_of(gamma.shape[0], self.T.shape[0] * self.T.shape[1]):
-            left = self.T - xp.matmul(self.P, spectrum.gain(gamma[some])[..., None] * spectrum.UtT)
-            found.append(xp.sum(left * left, axis=(1, 2)))
-        return xp.concat(found)
-
-
 @dataclass(frozen=True, eq=False)
 class WideProblem:
     """Fewer rows than features."""
@@ -137,7 +118,7 @@ class WideProblem:
     def _all(self) -> Part:
         return Part(self.rows, self.counts, None, slice(0))
 
-    def by_inner_products(self, part: Part) -> WideFit | None:
+    def by_inner_products(self, part: Part) -> HeldOut | None:
         """Through the eigenvalues of AAᵀ; None unless they prove that squaring cost nothing that matters."""
         root, counts, M = part.rows.root_weight, part.counts, part.counts.n_features
         K, X = self._of_part(self.inner_products, part)
@@ -162,7 +143,7 @@ class WideProblem:
         )
         return self._fit(part, spectrum, X - self._held_out_root(part) * _mean_of(K, part), U / sigma)
 
-    def by_coordinates(self, part: Part) -> WideFit:
+    def by_coordinates(self, part: Part) -> HeldOut:
         """Through L of A = LQᵀ: always right."""
         root, counts, M = part.rows.root_weight, part.counts, part.counts.n_features
         L, X = self._of_part(self.coordinates[0], part)
@@ -193,9 +174,9 @@ class WideProblem:
     def _held_out_root(self, part: Part) -> Array:
         return self.rows.root_weight[part.held_out, None]
 
-    def _fit(self, part: Part, spectrum: Spectrum, X: Array, B: Array) -> WideFit:
+    def _fit(self, part: Part, spectrum: Spectrum, X: Array, B: Array) -> HeldOut:
         T = self._held_out_root(part) * (self.rows.T[part.held_out, :] - spectrum.mean_T)
-        return WideFit(spectrum, array_namespace(X).matmul(X, B), T)
+        return HeldOut(spectrum, array_namespace(X).matmul(X, B), T, 0.0 * spectrum.residual)
 
 
 class WideFolds:
@@ -205,16 +186,12 @@ class WideFolds:
         self._problem, self._folds = problem, folds
 
     @cached_property
-    def fits(self) -> list[WideFit]:
+    def fits(self) -> list[HeldOut]:
         """For each fold, the fit of the others."""
         problem, parts = self._problem, list(self._parts())
         problem.inner_products  # noqa: B018 - computed once, before the threads ask for it
         tried = at_once(problem.by_inner_products, parts)
         return [fit or problem.by_coordinates(part) for fit, part in zip(tried, parts, strict=True)]
-
-    def squared_errors(self, gamma: Array) -> Array:
-        """Σ w‖t − prediction‖² over each held-out fold, folds × γ."""
-        return array_namespace(gamma).stack([fit.squared_error(gamma) for fit in self.fits])
 
     def _parts(self) -> Iterator[Part]:
         """All rows but those of one fold."""

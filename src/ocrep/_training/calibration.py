@@ -24,7 +24,7 @@ class Calibrator:
     offset: Array
 
     @classmethod
-    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float) -> Calibrator:
+    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> Calibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
         outputs, codes, weights = [], [], []
         for output, T, weight in left_out_outputs(spectrum, rows, gamma):
@@ -62,9 +62,9 @@ class LeftOutErrors:
     """How many rows have an error so large or smaller, rows × targets."""
 
     @classmethod
-    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float) -> LeftOutErrors:
+    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> LeftOutErrors:
         """From the exact leave-one-out errors of the training rows of positive weight."""
-        if gamma == 0.0 and spectrum.rank + int(spectrum.intercept_fitted) >= spectrum.n_rows:
+        if np.any(np.equal(gamma, 0.0)) and spectrum.rank + int(spectrum.intercept_fitted) >= spectrum.n_rows:
             raise ValueError(
                 "calibrate='loo' cannot tell how large errors are: with gamma=0, as many features as rows fit every "
                 "target. Choose gamma by a rule such as 'kfold', or set calibrate=None."

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
+from typing import Any
 
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, held_out
 from ocrep._rows.rows import Part, Rows
 from ocrep._rows.survey import Needs
 from ocrep._training.learned import Learned
@@ -24,7 +25,7 @@ Output = tuple[Array, Array]
 """Weights, features × targets, and constants, one per target."""
 
 
-def outputs_without(rule: Rule, folds: FoldFactors, gamma: float) -> list[Output]:
+def outputs_without(rule: Rule, folds: FoldFactors, gamma: Any) -> list[Output]:
     """The output layer fitted without each fold, for a rule that chose `gamma` on all rows.
 
     A rule that holds rows out itself gets the error of the γ it chose, as in the paper's joint search; any other
@@ -32,17 +33,18 @@ def outputs_without(rule: Rule, folds: FoldFactors, gamma: float) -> list[Output
     """
     check_usable(folds)
     fixed = rule.folds is not None or rule.needs == "rows"
-    chosen = [(spectrum, gamma if fixed else rule.choose(spectrum).gamma) for spectrum in folds.spectra]
-    return [(spectrum.weights(g), spectrum.intercept(g)) for spectrum, g in chosen]
+    solutions = [s.solution(gamma if fixed else rule.choose(s).gamma) for s in folds.spectra]
+    return [(solution.weights.T, solution.intercept) for solution in solutions]
 
 
 def squared_errors_of(folds: FoldFactors, outputs: Sequence[Output]) -> list[float]:
     """Σ w‖t − prediction‖² over each held-out fold."""
-    held_out = (fold for fold, _ in folds.held_out())
-    return [float(fold.squared_error(*output)) for fold, output in zip(held_out, outputs, strict=True)]
+    pairs = zip(held_out(folds), outputs, strict=True)
+    errors = [fold.squared_error_by_target(*output) for (fold, _), output in pairs]
+    return [float(array_namespace(error).sum(error)) for error in errors]
 
 
-def cv_error_of(rule: Rule, folds: FoldFactors, gamma: float) -> float:
+def cv_error_of(rule: Rule, folds: FoldFactors, gamma: Any) -> float:
     """The mean squared error over all rows and targets, each row held out once."""
     total = sum(squared_errors_of(folds, outputs_without(rule, folds, gamma)))
     return total / (sum(folds.weight_sums) * folds.n_targets)

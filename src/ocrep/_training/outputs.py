@@ -43,21 +43,21 @@ def network_outputs(learned: Learned, coef: Array, intercept: Any, X: Any) -> Ar
     return outputs
 
 
-def standard_deviations(learned: Learned, spectrum: Spectrum, gamma: float, X: Any) -> Array:
+def standard_deviations(learned: Learned, spectrum: Spectrum, gamma: float | np.ndarray, X: Any) -> Array:
     """The standard deviation of each prediction, (n_samples, n_targets): of the noise and of the weights."""
     xp = array_namespace(spectrum.sigma)
     noise = noise_variance(spectrum, gamma)
     return xp.astype(xp.sqrt(noise * _variances(learned, spectrum, gamma, X)), X.dtype, copy=False)
 
 
-def interval_widths(learned: Learned, spectrum: Spectrum, gamma: float, X: Any, errors: Array) -> Array:
+def interval_widths(learned: Learned, spectrum: Spectrum, gamma: float | np.ndarray, X: Any, errors: Array) -> Array:
     """Half the width of each interval, (n_samples, n_targets), of errors in units of their standard deviation."""
     xp = array_namespace(spectrum.sigma)
     return xp.astype(errors * xp.sqrt(_variances(learned, spectrum, gamma, X)), X.dtype, copy=False)
 
 
-def _variances(learned: Learned, spectrum: Spectrum, gamma: float, X: Any) -> Array:
-    """The variance of each prediction's error in units of that of the noise, (n_samples, 1)."""
+def _variances(learned: Learned, spectrum: Spectrum, gamma: float | np.ndarray, X: Any) -> Array:
+    """The variance of each prediction's error in units of that of the noise, (n_samples, 1), or one per target's γ."""
     parts = row_slices(X.shape[0], block_rows(learned.n_features, X.shape[1]))
     factors = [variance_factor(spectrum, learned.features(X[part, ...]), gamma) for part in parts]
-    return 1.0 + array_namespace(spectrum.sigma).concat(factors)[:, None]
+    return 1.0 + array_namespace(spectrum.sigma).concat(factors)

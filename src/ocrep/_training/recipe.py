@@ -21,6 +21,7 @@ from ocrep._rows.rows import Rows
 from ocrep._rows.sample import SAMPLE_ROWS
 from ocrep._rows.survey import Needs
 from ocrep._training.targets import Labels, Numbers
+from ocrep.rules.per_target import PerTarget
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +61,10 @@ class Recipe:
         auto_size: bool = False,
         calibrate: str | None = None,
         forgetting: float = 1.0,
+        per_target: bool = False,
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
-        rule = rules.resolve(gamma)
+        rule = rule_of(gamma, per_target)
         _check_choices(solver, calibrate, forgetting)
         if layer is not None:
             check_layer(layer)
@@ -85,6 +87,12 @@ class Recipe:
             forgetting=float(forgetting),
             needs=needs,
         )
+
+
+def rule_of(gamma: Any, per_target: bool) -> rules.Rule:
+    """The rule that `gamma` and `gamma_per_target` stand for."""
+    rule = rules.resolve(gamma)
+    return PerTarget(rule) if per_target else rule
 
 
 def _check_auto_size(layer: RandomLayer | None, gamma: Any, rule: rules.Rule) -> None:

@@ -24,6 +24,7 @@ from ocrep._training.learned import Learned
 from ocrep._training.passes import OnPart, PartsPasses
 from ocrep._training.recipe import Recipe, check_rows, check_stream
 from ocrep.rules import Choice, Rule
+from ocrep.rules.fold_rule import with_error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,8 +93,7 @@ def _verified(training: Training, recipe: Recipe, rows: Rows) -> Training:
     if choice.held_out_error is None or folds is None or are_proved(folds, choice.gamma, factored.route):
         return training
     errors = errors_from_rows(folds, choice.gamma, _passes(recipe, factored.learned, rows))
-    error = sum(errors) / (sum(folds.weight_sums) * folds.n_targets)
-    return replace(training, choice=replace(choice, held_out_error=error))
+    return replace(training, choice=with_error(choice, errors, folds))
 
 
 def _passes(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Passes:

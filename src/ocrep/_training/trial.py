@@ -17,7 +17,7 @@ from ocrep._training.held_out import log_losses_of, outputs_without, squared_err
 from ocrep._training.learned import Learned
 from ocrep._training.recipe import Recipe
 from ocrep._training.train import Training, factor_rows, finish
-from ocrep.rules.cross_validation import is_confirmed
+from ocrep.rules.fold_rule import is_confirmed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

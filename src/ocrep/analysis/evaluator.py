@@ -60,6 +60,7 @@ class Evaluator:
         Without training rows there are no training errors, and rules that read rows do not apply.
         """
         check_is_fitted(model)
+        check_one_gamma(model.gamma_)
         given = ((training, True), (training, False), (test, False))
         rows = (None if some is None else rows_of(model, *some, as_trained=as_trained) for some, as_trained in given)
         return cls(model.factor_, model.spectrum_, model.folds_, *rows)
@@ -105,7 +106,9 @@ class Evaluator:
         rule = resolve(rule)
         if rule.folds is not None and self.folds is not None:
             check_usable(self.folds)  # `fit` falls back to GCV, which is another rule in a comparison
-        return rule.choose(self.spectrum, folds=self.folds, rows=self.trained)
+        choice = rule.choose(self.spectrum, folds=self.folds, rows=self.trained)
+        check_one_gamma(choice.gamma)
+        return choice
 
     def apply(self, rule: Any) -> RuleOutcome:
         """Return the γ of a rule, or the reason why it does not apply."""
@@ -180,6 +183,15 @@ class Evaluator:
                 lost = ~same_class(outputs, t) if rows.labels else ((outputs - t) ** 2).mean(axis=2)
                 total, count = total + lost @ w, count + w.sum()
         return total / count if rows.labels else np.sqrt(total / count)
+
+
+def check_one_gamma(gamma: Any) -> None:
+    """Raise if each target has a γ of its own."""
+    if isinstance(gamma, np.ndarray):
+        raise ValueError(
+            f"Tables, curves and reports show one γ for all targets, and here are {len(gamma)}, one for each: use "
+            "gamma_per_target=False, and a rule or a single number as gamma."
+        )
 
 
 def gamma_grid(spectrum: Spectrum, chosen: Iterable[float | None] = ()) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._linalg.factor import rank_tolerance
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.analysis.evaluator import gamma_grid
+from ocrep.analysis.evaluator import check_one_gamma, gamma_grid
 from ocrep.displays.base import BLACK, BLUE, GREY, VERMILION, Display
 from ocrep.estimators.base import ClosedForm
 from ocrep.rules import OCReP
@@ -28,6 +28,7 @@ class _SpectralDisplay(Display):
     def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
         """Draw a fitted model; `line_kwargs` go to matplotlib's `plot`."""
         check_is_fitted(model)
+        check_one_gamma(model.gamma_)
         if not model.rank_:
             raise ValueError("All features are zero, so H has no singular values to draw: fit on other features.")
         return cls._of(model, model.spectrum_).plot(ax, **line_kwargs)

@@ -32,7 +32,7 @@ from ocrep._rows.scan.scan import inputs_of
 from ocrep._rows.survey import Needs
 from ocrep._training.learned import Learned
 from ocrep._training.outputs import network_outputs
-from ocrep._training.recipe import Recipe
+from ocrep._training.recipe import Recipe, rule_of
 from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Factored, Training, decide, extend, train
 
@@ -58,8 +58,8 @@ class ClosedForm(Linked, BaseEstimator, ABC):
 
     Attributes
     ----------
-    gamma_ : float
-        The chosen γ.
+    gamma_ : float or ndarray of shape (n_targets,)
+        The chosen γ; an array if each target has its own.
     choice_ : rules.Choice
         The rule, γ, the searched curve if any, and whether the optimum sits at an edge of the search.
     coef_ : ndarray of shape (n_features_out,) or (n_targets, n_features_out)
@@ -78,7 +78,7 @@ class ClosedForm(Linked, BaseEstimator, ABC):
         Numerical rank p of H.
     condition_number_ : float
         μ(H) = σ₁/σ_p.
-    regularized_condition_number_ : float
+    regularized_condition_number_ : float or ndarray of shape (n_targets,)
         μ(H^reg) under the chosen γ.
     n_features_in_ : int
         Number of inputs seen in `fit`.
@@ -91,7 +91,8 @@ class ClosedForm(Linked, BaseEstimator, ABC):
        based neural training", Neural Networks 71 (2015).
     """
 
-    gamma: str | float | rules.Rule
+    gamma: Any
+    gamma_per_target: bool = False
     fit_intercept: bool
     store_folds: bool | int
     solver: str
@@ -164,12 +165,12 @@ class ClosedForm(Linked, BaseEstimator, ABC):
 
         return predictions()
 
-    def with_gamma(self, gamma: str | float | rules.Rule) -> Self:
+    def with_gamma(self, gamma: Any) -> Self:
         """Give the same network under another rule, from the stored factor, without the data.
 
         Parameters
         ----------
-        gamma : str, Rule or float
+        gamma : str, Rule, float or array-like of shape (n_targets,)
             What the constructor takes as `gamma`. A rule that reads the rows, or folds that were not stored, says so.
 
         Returns
@@ -180,7 +181,7 @@ class ClosedForm(Linked, BaseEstimator, ABC):
         check_is_fitted(self)
         other = copy(self)
         other.gamma = gamma
-        other._store(decide(self._factored(), rules.resolve(gamma), self.calibrate))
+        other._store(decide(self._factored(), rule_of(gamma, self.gamma_per_target), self.calibrate))
         return other
 
     def as_float32(self) -> Self:
@@ -226,6 +227,7 @@ class ClosedForm(Linked, BaseEstimator, ABC):
             auto_size=auto_size,
             calibrate=self.calibrate,
             forgetting=self.forgetting,
+            per_target=self.gamma_per_target,
         )
 
     def _extend(self, recipe: Recipe, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:

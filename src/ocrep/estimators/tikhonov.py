@@ -6,7 +6,6 @@ from typing import Any
 
 from ocrep.estimators.classification import Classification
 from ocrep.estimators.regression import Regression
-from ocrep.rules import Rule
 
 
 class TikhonovRegressor(Regression):
@@ -16,11 +15,14 @@ class TikhonovRegressor(Regression):
 
     Parameters
     ----------
-    gamma : str, Rule or float, default="kfold"
+    gamma : str, Rule, float or array-like of shape (n_targets,), default="kfold"
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
-        or a number ≥ 0. "none" is the plain pseudoinverse.
+        a number ≥ 0, or one for each target. "none" is the plain pseudoinverse.
     fit_intercept : bool, default=True
         Whether the output has a constant that is not penalised.
+    gamma_per_target : bool, default=False
+        Whether the rule chooses a γ for each target, as if it were the only one; `gamma_` is then an array. Rules that
+        do not read the targets, such as "ocrep", give all of them the same.
 
     See Also
     --------
@@ -36,9 +38,10 @@ class TikhonovRegressor(Regression):
 
     def __init__(
         self,
-        gamma: str | float | Rule = "kfold",
+        gamma: Any = "kfold",
         *,
         fit_intercept: bool = True,
+        gamma_per_target: bool = False,
         store_folds: bool | int = False,
         solver: str = "auto",
         calibrate: str | None = None,
@@ -46,6 +49,7 @@ class TikhonovRegressor(Regression):
     ) -> None:
         self.gamma = gamma
         self.fit_intercept = fit_intercept
+        self.gamma_per_target = gamma_per_target
         self.store_folds = store_folds
         self.solver = solver
         self.calibrate = calibrate
@@ -60,11 +64,14 @@ class TikhonovClassifier(Classification):
 
     Parameters
     ----------
-    gamma : str, Rule or float, default="kfold"
+    gamma : str, Rule, float or array-like of shape (n_targets,), default="kfold"
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
-        or a number ≥ 0. "none" is the plain pseudoinverse.
+        a number ≥ 0, or one for each target. "none" is the plain pseudoinverse.
     fit_intercept : bool, default=True
         Whether the output has a constant that is not penalised.
+    gamma_per_target : bool, default=False
+        Whether the rule chooses a γ for each target, as if it were the only one; `gamma_` is then an array. Rules that
+        do not read the targets, such as "ocrep", give all of them the same.
 
     See Also
     --------
@@ -80,9 +87,10 @@ class TikhonovClassifier(Classification):
 
     def __init__(
         self,
-        gamma: str | float | Rule = "kfold",
+        gamma: Any = "kfold",
         *,
         fit_intercept: bool = True,
+        gamma_per_target: bool = False,
         store_folds: bool | int = False,
         solver: str = "auto",
         calibrate: str | None = None,
@@ -91,6 +99,7 @@ class TikhonovClassifier(Classification):
     ) -> None:
         self.gamma = gamma
         self.fit_intercept = fit_intercept
+        self.gamma_per_target = gamma_per_target
         self.store_folds = store_folds
         self.solver = solver
         self.calibrate = calibrate

@@ -15,7 +15,7 @@ from ocrep._errors import pick
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.factor import Factor
 from ocrep.literature.units import SelectedUnits
-from ocrep.rules.criteria import mean_log
+from ocrep.rules.criteria import log_or_nan
 
 N_PENALTIES = 100
 # The path ends at this share of the smallest penalty that removes every unit.
@@ -112,7 +112,7 @@ def bic(factor: Factor, weights: np.ndarray, intercepts: np.ndarray, dof: np.nda
     infinity for models with more degrees of freedom than half of the rows.
     """
     n, rss = factor.counts.n, factor.squared_error_by_target(weights, intercepts)
-    fit = mean_log(rss / n, "bic") if rss.any() else 0.0  # every model fits a target of zeros
+    fit = np.nanmean(log_or_nan(rss / n), axis=1) if rss.any() else 0.0  # every model fits a target of zeros
     return np.where(2 * dof <= n, n * fit + np.log(n) * dof, np.inf)
 
 

@@ -6,12 +6,15 @@ The imports below are the one list of rules: `names()`, `resolve()`, `__all__` a
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
+
+import numpy as np
 
 from ocrep._errors import pick
-from ocrep.rules.base import Choice as Choice
-from ocrep.rules.base import Curve as Curve
 from ocrep.rules.base import NotApplicable as NotApplicable
 from ocrep.rules.base import Rule as Rule
+from ocrep.rules.choice import Choice as Choice
+from ocrep.rules.choice import Curve as Curve
 from ocrep.rules.criteria import AIC as AIC
 from ocrep.rules.criteria import BIC as BIC
 from ocrep.rules.criteria import GCV as GCV
@@ -41,12 +44,19 @@ def names() -> list[str]:
     return sorted(_REGISTRY)
 
 
-def resolve(gamma: str | float | Rule) -> Rule:
-    """Make a rule of what a user may pass as `gamma`: a name, a rule, or a number ≥ 0."""
+def resolve(gamma: Any) -> Rule:
+    """Make a rule of what a user may pass as `gamma`: a name, a rule, a number ≥ 0, or one number for each target."""
     if isinstance(gamma, Rule):
         return gamma
     if isinstance(gamma, Real) and not isinstance(gamma, bool):
         return Fixed(float(gamma))
+    if isinstance(gamma, list | tuple | np.ndarray):
+        return Fixed(gamma)
     if isinstance(gamma, str) and gamma in _REGISTRY:
         return _REGISTRY[gamma]
-    return pick("gamma rule", gamma, _REGISTRY, also=", a rule object such as rules.OCReP(), or a number ≥ 0")
+    return pick(
+        "gamma rule",
+        gamma,
+        _REGISTRY,
+        also=", a rule object such as rules.OCReP(), a number ≥ 0, or one for each target",
+    )

@@ -4,101 +4,26 @@ from __future__ import annotations
 
 import inspect
 import math
-import reprlib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from ocrep._documentation import Documented
-from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
+from ocrep._linalg.arrays import EPS, SMALLEST
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum, sizes_of
+from ocrep.rules.choice import Choice, joined, repeated, short_repr
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-Edge: TypeAlias = Literal["low", "high"]
 Needs: TypeAlias = Literal["spectrum", "folds", "rows"]
-
-_SHORT = reprlib.Repr()
-_SHORT.maxtuple, _SHORT.maxstring, _SHORT.maxother = 4, 200, 200
+Targets: TypeAlias = Literal["each", "none", "together"]
 
 
 class NotApplicable(ValueError):  # noqa: N818 - it is read in tables, not only in tracebacks
     """A rule cannot choose γ for this problem; the message says why and what to use instead."""
-
-
-def short_repr(value: DataclassInstance) -> str:
-    """Show the class with the fields that differ from their defaults, long sequences shortened."""
-    given = ((field.name, getattr(value, field.name), field.default) for field in fields(value))
-    shown = ", ".join(f"{name}={_SHORT.repr(actual)}" for name, actual, default in given if actual != default)
-    return f"{type(value).__name__}({shown})"
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Curve:
-    """The criterion of a rule on the grid of γ that was searched.
-
-    Attributes
-    ----------
-    gammas : array of shape (n_gammas,)
-        The grid, increasing.
-    criterion : array of shape (n_gammas,)
-        The quantity to minimise, at each γ.
-    """
-
-    gammas: Array
-    criterion: Array
-
-    @property
-    def best(self) -> int:
-        """Index of the smallest criterion; NaN counts as infinite."""
-        xp = array_namespace(self.criterion)
-        return int(xp.argmin(xp.where(xp.isnan(self.criterion), xp.inf, self.criterion)))
-
-    @property
-    def best_gamma(self) -> float:
-        """The γ of the grid with the smallest criterion."""
-        return float(self.gammas[self.best])
-
-    def __repr__(self) -> str:
-        first, last, at = (float(self.gammas[i]) for i in (0, -1, self.best))
-        least = float(self.criterion[self.best])
-        return f"Curve({len(self.gammas)} γ from {first:.3g} to {last:.3g}, minimum {least:.4g} at γ={at:.3g})"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Choice:
-    """The γ that a rule chose, and how.
-
-    Attributes
-    ----------
-    rule : str
-        The rule's name.
-    gamma : float
-        The chosen γ.
-    floored : bool
-        Whether the precision floor set γ, not the rule's own formula or search.
-    curve : Curve or None
-        The searched criterion, for rules that search.
-    edge : {"low", "high"} or None
-        The end of the searched range at which the optimum lies, if it lies at one.
-    held_out_error : float or None
-        Mean squared error at γ over all rows and targets, each row held out once, for rules that cross-validate. Where
-        Gram matrices do not prove it to 10⁻¹⁰ of the mean square of the targets, `fit` computes it from the rows.
-    """
-
-    rule: str
-    gamma: float
-    floored: bool = False
-    curve: Curve | None = None
-    edge: Edge | None = None
-    held_out_error: float | None = None
-
-    __repr__ = short_repr
 
 
 class Rule(Documented, ABC):
@@ -111,6 +36,9 @@ class Rule(Documented, ABC):
     """How the rule divides the rows into folds; None without cross-validation."""
     degree: int | None = 2
     """The power of c by which γ changes when H is scaled by c; None if γ does not depend on H."""
+    targets: Targets = "each"
+    """Whether the rule can choose a γ for each target ("each"), gives all of them the same because it does not read
+    them ("none"), or judges them only "together"."""
 
     @property
     def description(self) -> str:
@@ -122,7 +50,14 @@ class Rule(Documented, ABC):
         """The rules of this class that `gamma=` takes by name, with their default options."""
         return () if inspect.isabstract(cls) else (cls(),)
 
-    def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: RowBlocks | None = None) -> Choice:
+    def choose(
+        self,
+        spectrum: Spectrum,
+        *,
+        folds: FoldFactors | None = None,
+        rows: RowBlocks | None = None,
+        per_target: bool = False,
+    ) -> Choice:
         """Choose γ for a problem.
 
         Parameters
@@ -133,6 +68,8 @@ class Rule(Documented, ABC):
             One factor per fold, for rules that cross-validate.
         rows : RowBlocks or None, default=None
             The training rows, for rules that read them.
+        per_target : bool, default=False
+            Whether each target gets a γ of its own.
 
         Returns
         -------
@@ -147,11 +84,35 @@ class Rule(Documented, ABC):
         for name, size in sizes_of(spectrum).items():  # γ goes with σ₁², and the criteria with T²
             if size and not SMALLEST < size < 1.0 / SMALLEST:
                 raise NotApplicable(f"The {name} have size {size:.0e}, which float64 cannot square: rescale the data.")
-        return self._choose(spectrum, folds, rows)
+        if not per_target:
+            return self._choose(spectrum, folds, rows)
+        self.check_per_target()
+        if self.targets == "none":
+            return repeated(self._choose(spectrum, folds, rows), spectrum.UtT.shape[1])
+        return self._choose_each(spectrum, folds, rows)
+
+    def check_per_target(self) -> None:
+        """Raise `NotApplicable` if the rule cannot choose a γ for each target."""
+        if self.targets == "together":
+            raise NotApplicable(
+                f"gamma={self!r} judges all targets together and cannot choose a γ for each: use "
+                "gamma_per_target=False, or a rule such as 'kfold' or 'gcv'."
+            )
 
     @abstractmethod
     def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
         """Choose γ from the spectrum, `FoldFactors` and `RowBlocks`; those that the rule needs are not None."""
+
+    def _choose_each(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
+        """Choose a γ for each target: one after the other, unless a rule knows a faster way."""
+        choices = []
+        for q in range(spectrum.UtT.shape[1]):
+            one = slice(q, q + 1)
+            try:
+                choices.append(self._choose(*(of_targets(known, one) for known in (spectrum, folds, rows))))
+            except NotApplicable as reason:
+                raise NotApplicable(f"Target {q}: {reason}") from reason
+        return joined(choices)
 
     def _check_needs(self, folds: FoldFactors | None, rows: RowBlocks | None) -> None:
         if self.needs == "rows" and rows is None:

@@ -6,23 +6,66 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
-from ocrep._linalg.arrays import Array, array_namespace
+import numpy as np
+
+from ocrep._linalg.arrays import Array, array_namespace, real_part
+from ocrep._linalg.by_target import direction_sums, dof, pooled, residual_dof, rss
+from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, FlooredRule, NotApplicable
-from ocrep.rules.search import minimise
+from ocrep.rules.base import FlooredRule, NotApplicable
+from ocrep.rules.choice import Choice
+from ocrep.rules.search import minimise, searched_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CriterionRule(FlooredRule):
     """A rule that minimises a function of the spectrum over γ."""
 
+    pools: ClassVar[bool] = False
+    """Whether several targets count as one with the sums of their squares; else their criteria are averaged."""
+
     def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
-        return minimise(self, spectrum, partial(self.criterion, spectrum))
+        def together(gamma: Array, _: object = None) -> Array:
+            return self.criterion(spectrum, gamma[:, 0])[:, None]
+
+        return minimise(self, spectrum, together, between=self.searched(spectrum))
+
+    def _choose_each(self, spectrum: Spectrum, *_: object) -> Choice:
+        criterion = partial(self._of_targets, spectrum)
+        return minimise(self, spectrum, criterion, between=self.searched(spectrum), per_target=True)
+
+    def searched(self, spectrum: Spectrum) -> tuple[float, float]:
+        """The least and the largest γ that are considered."""
+        return searched_range(self, spectrum)
+
+    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """The quantity to minimise for all targets together, at each γ of an array."""
+        if self.pools:
+            return self.by_target(pooled(spectrum), gamma[:, None])[:, 0]
+        xp, values = array_namespace(gamma), self.by_target(spectrum, gamma[:, None])
+        missing = xp.isnan(values)
+        counted = xp.sum(xp.astype(~missing, xp.float64), axis=1)
+        if not bool(xp.all(counted > 0.0)):
+            raise _no_residual(self.name, "the target")
+        return xp.sum(xp.where(missing, xp.zeros_like(values), values), axis=1) / counted
 
     @abstractmethod
-    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
-        """The quantity to minimise, at each γ of an array."""
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """The quantity to minimise for each target, γ × targets, at γ of shape (G, 1) or (G, Q); NaN where it has none.
+
+        It must be an analytic function of γ, which may be complex.
+        """
+
+    def _of_targets(self, spectrum: Spectrum, gamma: Array, targets: np.ndarray | None = None) -> Array:
+        values = self.by_target(spectrum if targets is None else of_targets(spectrum, targets), gamma)
+        xp = array_namespace(values)
+        missing = xp.all(xp.isnan(values), axis=0)
+        if bool(xp.any(missing)):
+            first = int(xp.argmax(xp.astype(missing, xp.int8)))
+            raise _no_residual(self.name, f"target {first if targets is None else targets[first]}")
+        return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -35,10 +78,11 @@ class GCV(CriterionRule):
     """
 
     name = "gcv"
+    pools = True
 
-    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
-        """V(γ), at each γ of an array."""
-        return spectrum.n * spectrum.rss(gamma) / spectrum.residual_dof(gamma) ** 2
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """V(γ) of each target."""
+        return spectrum.n * rss(spectrum, gamma) / residual_dof(spectrum, gamma) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -51,24 +95,22 @@ class Mallows(CriterionRule):
 
     name = "mallows"
 
-    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
-        """C_L(γ) without its constant, at each γ of an array."""
-        variances = [noise_variance(spectrum, target) for target in range(spectrum.UtT.shape[1])]
-        if not all(v > 0.0 for v in variances):
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """C_L(γ) of each target, without its constant."""
+        variances = noise_variances(spectrum)
+        if not bool(array_namespace(variances).all(variances > 0.0)):
             raise NotApplicable("The rule 'mallows' divides by the noise variance, which is zero here: use 'gcv'.")
-        rss = spectrum.rss_by_target(gamma)
-        scaled = sum(rss[:, q] / variance for q, variance in enumerate(variances))
-        return scaled / len(variances) + 2.0 * spectrum.dof(gamma)
+        return rss(spectrum, gamma) / variances + 2.0 * dof(spectrum, gamma)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class InformationCriterion(CriterionRule):
     """n·log(rss(γ)/n), averaged over targets, plus a penalty for the effective degrees of freedom."""
 
-    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
-        """The criterion without its constant, at each γ of an array."""
-        fit = spectrum.n * mean_log(spectrum.rss_by_target(gamma), self.name)
-        return fit + self._penalty(spectrum.dof(gamma) + int(spectrum.intercept_fitted), spectrum.n)
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """The criterion of each target, without its constant."""
+        fit = spectrum.n * log_or_nan(rss(spectrum, gamma))
+        return fit + self._penalty(dof(spectrum, gamma) + int(spectrum.intercept_fitted), spectrum.n)
 
     @abstractmethod
     def _penalty(self, dof: Array, n: int) -> Array: ...
@@ -101,7 +143,7 @@ class AICc(InformationCriterion):
     def _penalty(self, dof: Array, n: int) -> Array:
         xp = array_namespace(dof)
         left = n - dof - 2.0
-        possible = left > 0.0
+        possible = real_part(left) > 0.0
         if not bool(xp.any(possible)):
             raise NotApplicable(f"The rule 'aicc' needs more than three rows, and there are {n}: use 'ocrep'.")
         return xp.where(possible, 2.0 * (dof + 1.0) * n / xp.where(possible, left, xp.ones_like(left)), xp.inf)
@@ -131,28 +173,29 @@ class MarginalLikelihood(CriterionRule):
 
     name = "evidence"
 
-    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
-        """−2·log evidence per target without constants, n'·log s²(γ) + Σ log(1 + σ²/γ), at each γ of an array."""
-        xp = array_namespace(spectrum.sigma)
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """−2·log evidence of each target without constants, n'·log s²(γ) + Σ log(1 + σ²/γ)."""
         # Tᵀ(I + HHᵀ/γ)⁻¹T = Σ z²·γ/(σ² + γ) + ‖T − UUᵀT‖²
-        explained = xp.matmul(spectrum.shrinkage(gamma), spectrum.UtT**2)
-        log_s2 = mean_log(explained + spectrum.residual, self.name)
-        log_det = xp.sum(xp.log1p(spectrum.sigma**2 / gamma[:, None]), axis=1)
+        explained = direction_sums(spectrum, gamma, lambda _, r: r, spectrum.UtT**2)
+        log_s2 = log_or_nan(explained + spectrum.residual)
+        log_det = direction_sums(spectrum, gamma, lambda f, r: array_namespace(r).log1p(f / r))
         return (spectrum.n - int(spectrum.intercept_fitted)) * log_s2 + log_det
 
 
-def mean_log(sums: Array, rule: str) -> Array:
-    """The mean over targets of the logarithm of sums of squares (γ × targets); targets of zeros are left out."""
+def log_or_nan(sums: Array) -> Array:
+    """The logarithm of sums of squares (γ × targets); NaN for targets of zeros."""
     xp = array_namespace(sums)
-    columns = [sums[:, q] for q in range(sums.shape[1]) if float(xp.max(sums[:, q])) > 0.0]
-    if not columns:
-        raise NotApplicable(f"The rule {rule!r} takes the log of the residual, and the target is zero: use 'ocrep'.")
-    tiny = xp.finfo(xp.float64).smallest_normal
-    return sum(xp.log(xp.where(c > tiny, c, tiny * xp.ones_like(c))) for c in columns) / len(columns)
+    tiny, size = xp.finfo(xp.float64).smallest_normal, real_part(sums)
+    logs = xp.log(xp.where(size > tiny, sums, tiny * xp.ones_like(sums)))
+    return xp.where(xp.max(size, axis=0) > 0.0, logs, xp.nan * xp.ones_like(logs))
 
 
-def noise_variance(spectrum: Spectrum, target: int = 0, *, ddof: int = 1) -> float:
-    """σ̂² = rss/(n − p − `ddof`) of the unregularized fit (paper, eq. 6, divides by n − p − 1)."""
+def _no_residual(rule: str, which: str) -> NotApplicable:
+    return NotApplicable(f"The rule {rule!r} takes the log of the residual, and {which} is zero: use 'ocrep'.")
+
+
+def noise_variances(spectrum: Spectrum, *, ddof: int = 1) -> Array:
+    """σ̂² = rss/(n − p − `ddof`) of the unregularized fit to each target (paper, eq. 6, divides by n − p − 1)."""
     left = spectrum.n - spectrum.rank - ddof
     if left <= 0:
         raise NotApplicable(
@@ -160,4 +203,4 @@ def noise_variance(spectrum: Spectrum, target: int = 0, *, ddof: int = 1) -> flo
             f"more than {spectrum.rank + ddof} observations are needed. Use fewer hidden units, or a rule that "
             "needs no variance, such as 'ocrep', 'gcv' or 'kfold'."
         )
-    return float(spectrum.residual[target]) / left
+    return spectrum.residual / left

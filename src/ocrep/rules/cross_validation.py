@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from ocrep._linalg.arrays import Array, array_namespace, as_float64
+import numpy as np
+
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.blocks import RowBlocks, slices_of
-from ocrep._linalg.fold_plan import FoldPlan, Split, split_by_fold
+from ocrep._linalg.fold_plan import split_by_fold
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.leave_one_out import press
-from ocrep._linalg.quick_folds import QuickFolds, quick_folds
+from ocrep._linalg.leave_one_out import press, press_by_target
+from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, Edge, FlooredRule, Needs, NotApplicable
-from ocrep.rules.criteria import GCV
-from ocrep.rules.search import array_like, check_grid, do_not_refine, minimise, refine_by_parabola, searched_range
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class HeldOutRule(FlooredRule):
-    """A rule that judges γ by rows held out of the fit, which show themselves when γ is too small.
-
-    Parameters
-    ----------
-    floor : float, "precision" or "rounding", default="rounding"
-        γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
-    """
-
-    floor: float | str = "rounding"
+from ocrep.rules.base import FlooredRule, Needs, NotApplicable, Targets
+from ocrep.rules.choice import Choice, one_or_each
+from ocrep.rules.fold_rule import FoldRule, HeldOutRule
+from ocrep.rules.search import (
+    Criterion,
+    array_like,
+    check_grid,
+    do_not_refine,
+    minimise,
+    refine_by_parabola,
+    searched_range,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -58,80 +55,6 @@ class GridRule(HeldOutRule):
         return None if self.grid is not None else 2
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class FoldRule(HeldOutRule):
-    """A rule that reads one factor per fold.
-
-    Parameters
-    ----------
-    n_folds : int, default=3
-        Number of folds.
-    seed : int, default=0
-        Seed of the division of the rows, or groups, into folds.
-    split : {"content", "groups", "blocks", "given"}, default="content"
-        What decides the fold of a row. "content": its inputs, so that equal rows share a fold. "groups": its group,
-        given as `fit(X, y, groups=…)`; rows of a group share a fold, and folds get as many groups (in streams and
-        beyond 1,024 groups only nearly as many). "blocks": its number, for time series; each fold
-        is one block of consecutive rows, or takes turns with the others every `block_length` rows. "given": its group
-        is the fold, and `n_folds` and `seed` have no part in it.
-    block_length : int or None, default=None
-        Consecutive rows of a block with `split="blocks"`; streams and `partial_fit`, which do not know the number of
-        all rows, need it.
-    """
-
-    n_folds: int = 3
-    seed: int = 0
-    split: Split = "content"
-    block_length: int | None = None
-    needs = "folds"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.folds  # its options are checked there
-
-    @property
-    def folds(self) -> FoldPlan:  # type: ignore[override]
-        """The division of the rows."""
-        return FoldPlan(self.n_folds, self.seed, self.split, self.block_length)
-
-    def choose(self, spectrum: Spectrum, *, folds: FoldFactors | None = None, rows: RowBlocks | None = None) -> Choice:
-        """Choose γ by the folds, or by GCV where fewer than two of them hold rows."""
-        if folds is not None and self.folds.divides_as(folds.plan) and len(folds.filled) < 2:
-            if self.split != "content":
-                raise NotApplicable(
-                    f"gamma={self!r} needs rows of positive weight in at least two folds, and all of them fell into "
-                    "one: give more groups or shorter blocks, or another seed."
-                )
-            warnings.warn(
-                f"gamma={self!r} needs rows in at least two folds, and {folds.n_read} sample(s) are too few or too "
-                "alike: gamma='gcv' was used instead. Give more rows, or set gamma='gcv'.",
-                stacklevel=2,
-            )
-            return GCV().choose(spectrum)
-        quick = quick_folds(folds) if folds is not None and self.needs == "folds" else None
-        if quick is not None:
-            choice = super().choose(spectrum, folds=quick)
-            if is_confirmed(choice, quick):
-                return _with_error(choice, spectrum, quick if choice.gamma > 0.0 else quick.plain())
-            folds = quick.plain()
-        choice = super().choose(spectrum, folds=folds, rows=rows)
-        return choice if folds is None else _with_error(choice, spectrum, folds)
-
-
-def _with_error(choice: Choice, spectrum: Spectrum, folds: FoldFactors) -> Choice:
-    """The same choice with its error on held-out rows."""
-    if isinstance(folds, QuickFolds):
-        errors = [fold.squared_error for fold in folds.refined(choice.gamma)]
-    else:
-        errors = [float(error) for error in folds.squared_errors(array_like(spectrum.sigma, [choice.gamma]))[:, 0]]
-    return replace(choice, held_out_error=sum(errors) / (sum(folds.weight_sums) * folds.n_targets))
-
-
-def is_confirmed(choice: Choice, quick: QuickFolds) -> bool:
-    """Whether a choice by quick folds is that by exact ones."""
-    return choice.curve is None or quick.confirms(min(choice.gamma, choice.curve.best_gamma))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LOO(GridRule):
     """Leave-one-out: minimise PRESS(γ) = Σ (residual_i/(1 − h_i))², which equals n refits without one row each.
@@ -144,8 +67,14 @@ class LOO(GridRule):
     needs = "rows"  # their leverages are not in the spectrum
 
     def _choose(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
-        criterion = partial(press, spectrum, rows)
-        return minimise(self, spectrum, criterion, grid=check_grid(self.grid), refine=refine_by_parabola)
+        return self._searched(spectrum, lambda gamma, _=None: press(spectrum, rows, gamma[:, 0])[:, None])
+
+    def _choose_each(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
+        return self._searched(spectrum, lambda gamma, _=None: press_by_target(spectrum, rows, gamma), True)
+
+    def _searched(self, spectrum: Spectrum, criterion: Criterion, per_target: bool = False) -> Choice:
+        grid = check_grid(self.grid)
+        return minimise(self, spectrum, criterion, grid=grid, refine=refine_by_parabola, per_target=per_target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -175,13 +104,23 @@ class KFold(FoldRule, GridRule):
         """The folds' factors, and the rows too if misclassified rows are counted."""
         return "rows" if self.scoring == "error" else "folds"
 
+    @property
+    def targets(self) -> Targets:  # type: ignore[override]
+        """A row is misclassified by all targets together; its squared error is the sum of theirs."""
+        return "together" if self.scoring == "error" else "each"
+
     def _choose(self, spectrum: Spectrum, folds: FoldFactors, rows: RowBlocks, /) -> Choice:
         grid = check_grid(self.grid)
         if self.scoring == "squared":
-            return minimise(self, spectrum, partial(mean_squared_error, folds), grid=grid)
+            return minimise(self, spectrum, _together(partial(mean_squared_error, folds)), grid=grid)
         if not rows.labels:
             raise NotApplicable("scoring='error' counts misclassified rows, and this is a regression: use 'squared'.")
-        return minimise(self, spectrum, partial(misclassified, folds, rows), grid=grid, refine=do_not_refine)
+        wrong = _together(partial(misclassified, folds, rows))
+        return minimise(self, spectrum, wrong, grid=grid, refine=do_not_refine)
+
+    def _choose_each(self, spectrum: Spectrum, folds: FoldFactors, _: object, /) -> Choice:
+        criterion = partial(errors_by_target, folds)
+        return minimise(self, spectrum, criterion, grid=check_grid(self.grid), per_target=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -197,33 +136,53 @@ class OCRePCV(FoldRule):
     name = "ocrep_cv"
 
     def _choose(self, spectrum: Spectrum, folds: FoldFactors, _: object, /) -> Choice:
-        best = minimise(self, spectrum, partial(mean_squared_error, folds))
+        best = minimise(self, spectrum, _together(partial(mean_squared_error, folds)))
+        return self._best_conditioned(best, spectrum, lambda gamma: fold_errors(folds, gamma[:, 0])[:, :, None])
+
+    def _choose_each(self, spectrum: Spectrum, folds: FoldFactors, _: object, /) -> Choice:
+        best = minimise(self, spectrum, partial(errors_by_target, folds), per_target=True)
+        return self._best_conditioned(best, spectrum, partial(fold_errors_by_target, folds))
+
+    def _best_conditioned(self, best: Choice, spectrum: Spectrum, errors: Callable[[Array], Array]) -> Choice:
+        """The choice of the best conditioning, from that of the least error; `errors` are folds × γ × columns."""
         if best.curve is None:
             return best
         low, high = searched_range(self, spectrum)
         ocrep = min(max(spectrum.largest * spectrum.smallest, low), high)
-        grid = [float(g) for g in best.curve.gammas]
-        gamma = _best_conditioned(spectrum, folds, best.gamma, [ocrep, *grid])
+        grid = to_host(best.curve.gammas)
+        least = np.atleast_1d(best.gamma)
+        gamma = _admissible(spectrum, errors, least, np.append(ocrep, grid)[:, None])
         # The limit of what is admissible lies between grid points: search once more around the result.
-        ratio = grid[1] / grid[0]
-        finer = [min(max(gamma * ratio ** (k / 16), low), high) for k in range(-16, 17)]
-        gamma = _best_conditioned(spectrum, folds, best.gamma, [gamma, *finer])
-        edge: Edge | None = "low" if gamma <= grid[0] else "high" if gamma >= grid[-1] else None
-        floored = edge == "low" and self.least_gamma(spectrum) > 0.0
-        return Choice(self.name, gamma, floored, best.curve, edge)
+        finer = np.clip(gamma * (grid[1] / grid[0]) ** (np.arange(-16, 17)[:, None] / 16), low, high)
+        gamma = _admissible(spectrum, errors, least, np.concatenate([gamma[None, :], finer]))
+        edge = np.where(gamma <= grid[0], "low", np.where(gamma >= grid[-1], "high", ""))
+        floored = (edge == "low") & (self.least_gamma(spectrum) > 0.0)
+        return one_or_each(self.name, gamma, floored, best.curve, edge, per_target=isinstance(best.gamma, np.ndarray))
 
 
-def _best_conditioned(spectrum: Spectrum, folds: FoldFactors, best: float, candidates: list[float]) -> float:
-    """The candidate with the least μ(H^reg) among those that the folds cannot tell from the best γ."""
-    gammas = array_like(spectrum.sigma, [best, *candidates])
-    xp, errors = array_namespace(gammas), fold_errors(folds, gammas)
-    level = float(xp.max(errors[:, 0]))
+def _admissible(
+    spectrum: Spectrum, errors: Callable[[Array], Array], best: np.ndarray, candidates: np.ndarray
+) -> np.ndarray:
+    """For each column the γ with the least μ(H^reg) among those that the folds cannot tell from the best one.
+
+    Candidates have the shape (γ, 1) or (γ, columns), as in `errors`.
+    """
+    at_best, found = (to_host(errors(array_like(spectrum.sigma, gamma))) for gamma in (best[None, :], candidates))
+    level = at_best.max(axis=0)
     # Relative to the best γ's error, so that squares neither overflow nor vanish.
-    differences = (errors - errors[:, :1]) / (level if level > 0.0 else 1.0)
-    mean = xp.mean(differences, axis=0)
-    standard_error = xp.std(differences, axis=0, correction=1.0) / errors.shape[0] ** 0.5
-    conditions = xp.where(mean <= standard_error, spectrum.condition(gammas), xp.inf)
-    return float(gammas[int(xp.argmin(conditions))])
+    differences = (found - at_best) / np.where(level > 0.0, level, 1.0)
+    standard_error = differences.std(axis=0, ddof=1) / len(differences) ** 0.5
+    conditions, least = (to_host(spectrum.condition(array_like(spectrum.sigma, g))) for g in (candidates, best))
+    conditions = np.where(differences.mean(axis=0) <= standard_error, conditions, np.inf)
+    place = conditions.argmin(axis=0), np.arange(conditions.shape[1])
+    chosen = np.broadcast_to(candidates, conditions.shape)[place]
+    # Far below σ_p² all γ have the same condition but for rounding.
+    return np.where(conditions[place] < (1.0 - 1e-9) * least, chosen, best)
+
+
+def _together(criterion: Callable[[Array], Array]) -> Criterion:
+    """A criterion of all targets as one column."""
+    return lambda gamma, _=None: criterion(gamma[:, 0])[:, None]
 
 
 def fold_errors(folds: FoldFactors, gamma: Array) -> Array:
@@ -232,10 +191,22 @@ def fold_errors(folds: FoldFactors, gamma: Array) -> Array:
     return errors / array_like(errors, folds.weight_sums)[:, None]
 
 
+def fold_errors_by_target(folds: FoldFactors, gamma: Array) -> Array:
+    """The same of each target, folds × γ × targets, at γ of shape (G, 1) or (G, Q)."""
+    errors = [fit.squared_errors(gamma) / w for fit, w in zip(folds.fits, folds.weight_sums, strict=True)]
+    return array_namespace(gamma).stack(errors)
+
+
 def mean_squared_error(folds: FoldFactors, gamma: Array) -> Array:
     """Mean squared error over all rows and targets, each row held out once."""
     errors = folds.squared_errors(gamma)
     return array_namespace(errors).sum(errors, axis=0) / (sum(folds.weight_sums) * folds.n_targets)
+
+
+def errors_by_target(folds: FoldFactors, gamma: Array, targets: np.ndarray | None = None) -> Array:
+    """The same of each target, or of some, γ × targets, at γ of shape (G, 1) or (G, targets)."""
+    fits = folds.fits if targets is None else [of_targets(fit, targets) for fit in folds.fits]
+    return sum(fit.squared_errors(gamma) for fit in fits) / sum(folds.weight_sums)
 
 
 def misclassified(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> Array:

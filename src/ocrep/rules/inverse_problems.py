@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 
 from ocrep._linalg.arrays import Array, array_namespace
+from ocrep._linalg.by_target import direction_sums, rss
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, FlooredRule, NotApplicable
+from ocrep.rules.base import FlooredRule, NotApplicable
+from ocrep.rules.choice import Choice
 from ocrep.rules.criteria import CriterionRule
-from ocrep.rules.search import minimise, root, searched_range
+from ocrep.rules.search import root, searched_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -22,27 +25,26 @@ class LCurve(CriterionRule):
     """
 
     name = "lcurve"
+    pools = True
 
-    def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
-        """Minus the curvature with respect to t = log γ, at each γ of an array."""
-        xp = array_namespace(spectrum.sigma)
-        z2 = xp.sum(spectrum.UtT**2, axis=1)
-        if not float(xp.sum(z2)) > 0.0:
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """Minus the curvature with respect to t = log γ, of each target."""
+        xp, z2 = array_namespace(spectrum.sigma), spectrum.UtT**2
+        if not bool(xp.all(xp.sum(z2, axis=0) > 0.0)):
             raise NotApplicable("The rule 'lcurve' needs nonzero weights, and H explains nothing of T: use 'ocrep'.")
-        f, r = spectrum.filter(gamma), spectrum.shrinkage(gamma)
-        w2 = z2 / spectrum.sigma**2
+        w2, sums = z2 / spectrum.sigma[:, None] ** 2, partial(direction_sums, spectrum, gamma)
         # rss = Σ r²z² + rest and ‖W‖² = Σ f²z²/σ², with dr/dt = rf and df/dt = −rf
-        rss = xp.matmul(r**2, z2) + xp.sum(spectrum.residual)
-        rss_1, rss_2 = xp.matmul(2 * r**2 * f, z2), xp.matmul(4 * r**2 * f**2 - 2 * r**3 * f, z2)
-        size = xp.matmul(f**2, w2)
-        size_1, size_2 = -xp.matmul(2 * r * f**2, w2), xp.matmul(4 * r**2 * f**2 - 2 * r * f**3, w2)
-        x_1, y_1 = rss_1 / (2 * rss), size_1 / (2 * size)
-        x_2, y_2 = rss_2 / (2 * rss) - 2 * x_1**2, size_2 / (2 * size) - 2 * y_1**2
+        fit = rss(spectrum, gamma)
+        rss_1, rss_2 = (sums(w, z2) for w in (lambda f, r: 2 * r**2 * f, lambda f, r: 4 * r**2 * f**2 - 2 * r**3 * f))
+        size, size_1 = sums(lambda f, _: f**2, w2), -sums(lambda f, r: 2 * r * f**2, w2)
+        size_2 = sums(lambda f, r: 4 * r**2 * f**2 - 2 * r * f**3, w2)
+        x_1, y_1 = rss_1 / (2 * fit), size_1 / (2 * size)
+        x_2, y_2 = rss_2 / (2 * fit) - 2 * x_1**2, size_2 / (2 * size) - 2 * y_1**2
         return -(x_1 * y_2 - x_2 * y_1) / (x_1**2 + y_1**2) ** 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class QuasiOptimality(FlooredRule):
+class QuasiOptimality(CriterionRule):
     """Quasi-optimality: minimise ‖γ dW/dγ‖ between σ_p² and σ₁².
 
     It assumes nothing about the noise. Outside that range the norm falls to zero whatever the data.
@@ -50,19 +52,17 @@ class QuasiOptimality(FlooredRule):
     """
 
     name = "quasi_optimality"
+    pools = True
 
-    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
-        xp = array_namespace(spectrum.sigma)
-        if not spectrum.rank:
-            return Choice(self.name, 0.0)
-        w2 = xp.sum((spectrum.UtT / spectrum.sigma[:, None]) ** 2, axis=1)
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """‖γ dW/dγ‖² of each target."""
+        w2 = (spectrum.UtT / spectrum.sigma[:, None]) ** 2
+        return direction_sums(spectrum, gamma, lambda f, r: (f * r) ** 2, w2)
+
+    def searched(self, spectrum: Spectrum) -> tuple[float, float]:
+        """From σ_p² to σ₁²."""
         low = max(spectrum.smallest**2, searched_range(self, spectrum)[0])
-        return minimise(
-            self,
-            spectrum,
-            lambda gamma: xp.matmul((spectrum.filter(gamma) * spectrum.shrinkage(gamma)) ** 2, w2),
-            between=(min(low, spectrum.largest**2), spectrum.largest**2),
-        )
+        return min(low, spectrum.largest**2), spectrum.largest**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

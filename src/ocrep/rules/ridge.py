@@ -16,8 +16,9 @@ import numpy as np
 from ocrep._errors import pick
 from ocrep._linalg.arrays import to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, FlooredRule, NotApplicable
-from ocrep.rules.criteria import noise_variance
+from ocrep.rules.base import FlooredRule, NotApplicable
+from ocrep.rules.choice import Choice
+from ocrep.rules.criteria import noise_variances
 from ocrep.rules.search import root, searched_range
 
 MANY_TARGETS = "'ocrep', 'gcv', 'loo', 'kfold', 'ocrep_cv', 'evidence' or 'lcurve'"
@@ -97,7 +98,9 @@ class RidgeFormula(FlooredRule):
             )
         if not spectrum.rank:
             return Choice(self.name, 0.0)
-        problem = _Problem(spectrum, noise_variance(spectrum, ddof=self.ddof), searched_range(self, spectrum))
+        problem = _Problem(
+            spectrum, float(noise_variances(spectrum, ddof=self.ddof)[0]), searched_range(self, spectrum)
+        )
         try:
             gamma = FORMULAS[self.name].gamma(problem)
         except (ZeroDivisionError, OverflowError):

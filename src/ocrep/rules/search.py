@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
 
 from ocrep._errors import pick
-from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
+from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, Curve, Edge, FlooredRule
+from ocrep.rules.base import FlooredRule
+from ocrep.rules.choice import Choice, Curve, Edge, one_or_each
 
 POINTS_PER_DECADE = 8
 # Beyond 1000·σ₁² every weight is below 0.1 % of its unregularized value, and no criterion changes.
 HIGHEST = 1e3
-# The slope of a criterion is taken over twice this step in log γ.
-_STEP = 1e-3
+# The complex step in log γ: its square is below rounding, and nothing underflows.
+_STEP = 2.0**-30
+# A bracket around an optimum becomes four times as narrow with each look inside.
+_LOOKS = 8
+_TOLERANCE, _STEPS = 1e-11, 60
 
 # The fixed grids of the literature, which do not depend on the scale of H.
 GRIDS: dict[str, tuple[float, ...]] = {
@@ -27,8 +32,49 @@ GRIDS: dict[str, tuple[float, ...]] = {
     "relm": tuple(2.0**e for e in range(-50, 51)),
 }
 
-Criterion: TypeAlias = Callable[[Array], Array]
-Refinement: TypeAlias = Callable[[Curve, Criterion], float]
+
+class Criterion(Protocol):
+    """What a rule minimises over γ, for one column (all targets together) or several (each target by itself)."""
+
+    def __call__(self, gamma: Array, columns: np.ndarray | None = None, /) -> Array:
+        """Values, γ × columns, at γ of shape (G, 1), or (G, columns) for one each; `columns` names some of them.
+
+        γ may be complex: the criterion must be an analytic function, unless it is not refined.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searched:
+    """A criterion on a grid of γ, and the columns whose best γ lies inside it."""
+
+    criterion: Criterion
+    gammas: np.ndarray
+    values: np.ndarray
+    """γ × columns."""
+    columns: np.ndarray
+    like: Array
+    """An array of the library and device of the criterion."""
+
+    def neighbours(self) -> tuple[np.ndarray, np.ndarray]:
+        """log γ at the best point of each column with those before and after it, 3 × columns, and the values there."""
+        index = best_of(self.values[:, self.columns]) + np.array([[-1], [0], [1]])
+        return np.log(self.gammas)[index], self.values[index, self.columns]
+
+    def at(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """The criterion at log γ = x, points × some of the columns."""
+        return to_host(self.criterion(array_like(self.like, np.exp(x)), self._names(some)))
+
+    def slope(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Its derivative by log γ, by a complex step, which cancels nothing (Squire, Trapp, SIAM Review 40, 1998)."""
+        gamma = np.exp(x)[None, :] * (1.0 + 1j * _STEP)
+        values = self.criterion(array_like(self.like, gamma), self._names(some))
+        return to_host(array_namespace(values).imag(values))[0] / _STEP
+
+    def _names(self, some: np.ndarray) -> np.ndarray | None:
+        return None if len(some) == self.values.shape[1] else self.columns[some]
+
+
+Refinement: TypeAlias = Callable[[Searched], np.ndarray]
 
 
 def check_grid(grid: str | Sequence[float] | None, name: str = "grid") -> tuple[float, ...] | None:
@@ -62,29 +108,32 @@ def minimise(
     spectrum: Spectrum,
     criterion: Criterion,
     *,
+    per_target: bool = False,
     grid: Sequence[float] | None = None,
     between: tuple[float, float] | None = None,
     refine: Refinement | None = None,
 ) -> Choice:
-    """Minimise `criterion` over γ; deterministic.
+    """Minimise `criterion` over γ, for all targets or for each; deterministic.
 
     A given `grid` is searched as it is, and the floor applies to the result. Otherwise a log grid is searched, and
     the optimum is refined between its neighbours.
     """
-    if not spectrum.rank:
-        return Choice(rule.name, 0.0)  # H is zero: so are the weights, whatever γ
+    if not spectrum.rank:  # H is zero: so are the weights, whatever γ
+        return one_or_each(rule.name, np.zeros(spectrum.UtT.shape[1] if per_target else 1), per_target=per_target)
     low, high = between or searched_range(rule, spectrum)
-    gammas = list(grid) if grid is not None else _log_grid(low, high)
+    gammas = np.asarray(list(grid) if grid is not None else _log_grid(low, high))
     array = array_like(spectrum.sigma, gammas)
-    curve = Curve(array, criterion(array))
-    best = curve.best
-    edge: Edge | None = "low" if best == 0 else "high" if best == len(gammas) - 1 else None
-    gamma = gammas[best]
-    if grid is None and edge is None:
-        gamma = (refine or refine_by_brent)(curve, criterion)
+    found = criterion(array[:, None])
+    values = to_host(found)
+    best = best_of(values)
+    edge = np.where(best == 0, "low", np.where(best == len(gammas) - 1, "high", ""))
+    gamma, inside = gammas[best], np.flatnonzero(edge == "")
+    if grid is None and len(inside):
+        gamma[inside] = (refine or refine_by_slope)(Searched(criterion, gammas, values, inside, spectrum.sigma))
     least = rule.least_gamma(spectrum)
-    floored = gamma < least or (grid is None and edge == "low" and gamma == least)
-    return Choice(rule.name, max(gamma, least), floored, curve, edge)
+    floored = (gamma < least) | ((edge == "low") & (gamma == least) & (grid is None))
+    curve = Curve(array, found if per_target else found[:, 0])
+    return one_or_each(rule.name, np.maximum(gamma, least), floored, curve, edge, per_target=per_target)
 
 
 def root(increasing: Callable[[float], float], low: float, high: float) -> tuple[float, Edge | None]:
@@ -104,49 +153,91 @@ def root(increasing: Callable[[float], float], low: float, high: float) -> tuple
     return math.exp(brentq(at, *ends, xtol=1e-12)), None
 
 
-def refine_by_brent(curve: Curve, criterion: Criterion) -> float:
-    """The minimum between the neighbours of the best grid point, by Brent's bounded method in log γ.
+def refine_by_slope(searched: Searched) -> np.ndarray:
+    """The zero of the slope between the neighbours of the best grid point, for all columns at once.
 
     Near its minimum a criterion is flat, and rounding moves the minimum by √ε. The zero of its slope is right to far
     more digits, so that equal problems, such as weighted and repeated rows, get equal γ.
     """
-    best = curve.best
+    x, values = searched.neighbours()
+    every = np.arange(x.shape[1])
+    slopes = np.stack([searched.slope(x[0], every), searched.slope(x[2], every)])
+    for _ in range(_LOOKS):
+        unsure = np.flatnonzero(~((slopes[0] < 0.0) & (slopes[1] > 0.0)))
+        if not len(unsure):
+            break
+        fine = x[0, unsure] + (x[2, unsure] - x[0, unsure]) * np.linspace(0.0, 1.0, 9)[1:-1, None]
+        inside = searched.at(fine, unsure)
+        index = best_of(inside)
+        step, at = fine[1] - fine[0], (index, np.arange(len(unsure)))
+        x[:, unsure], values[1, unsure] = fine[at] + step * np.array([[-1], [0], [1]]), inside[at]
+        slopes[:, unsure] = [searched.slope(x[0, unsure], unsure), searched.slope(x[2, unsure], unsure)]
+    falls_and_rises = np.flatnonzero((slopes[0] < 0.0) & (slopes[1] > 0.0))
+    roots = x[1].copy()
+    if len(falls_and_rises):
+        ends = (x[0, falls_and_rises], x[2, falls_and_rises], *slopes[:, falls_and_rises])
+        roots[falls_and_rises] = _zeros(lambda x, some: searched.slope(x, falls_and_rises[some]), *ends)
+    better = searched.at(roots[None, :], every)[0] <= values[1]
+    return np.exp(np.where(better, roots, x[1]))
 
-    def at(*log_gammas: float) -> list[float]:
-        return [float(value) for value in criterion(array_like(curve.gammas, [math.exp(x) for x in log_gammas]))]
 
-    def slope(log_gamma: float) -> float:
-        before, after = at(log_gamma - _STEP, log_gamma + _STEP)
-        return after - before
+def _zeros(
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    low: np.ndarray,
+    high: np.ndarray,
+    below: np.ndarray,
+    above: np.ndarray,
+) -> np.ndarray:
+    """Where functions are zero that are `below` zero at `low` and `above` it at `high`, by Chandrupatla's method.
 
-    bounds = tuple(math.log(float(curve.gammas[i])) for i in (best - 1, best + 1))
-    found = minimize_scalar(lambda x: at(x)[0], bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    if not found.fun < float(curve.criterion[best]):
-        return float(curve.gammas[best])
-    ends = max(bounds[0], found.x - 5.0 * _STEP), min(bounds[1], found.x + 5.0 * _STEP)
-    falls_and_rises = slope(ends[0]) < 0.0 < slope(ends[1])
-    return math.exp(brentq(slope, *ends, xtol=1e-12) if falls_and_rises else found.x)
+    It takes inverse quadratic steps where they are safe and halves the bracket elsewhere. `function(x, some)` gives
+    the values of some of them. Reference: Chandrupatla, Advances in Engineering Software 28 (1997).
+    """
+    found, some = np.empty_like(low), np.arange(len(low))
+    x1, f1, x2, f2, t = high, above, low, below, above / (above - below)
+    for _ in range(_STEPS):
+        x = x1 + t * (x2 - x1)
+        f = function(x, some)
+        same = (f > 0.0) == (f1 > 0.0)
+        x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
+        x2, f2 = np.where(same, x2, x1), np.where(same, f2, f1)
+        x1, f1 = x, f
+        found[some] = np.where(np.abs(f1) < np.abs(f2), x1, x2)
+        least = _TOLERANCE / np.abs(x2 - x1)
+        go_on = (least < 0.5) & (f1 != 0.0)
+        if not go_on.any():
+            break
+        x1, f1, x2, f2, x3, f3, least, some = (part[go_on] for part in (x1, f1, x2, f2, x3, f3, least, some))
+        xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+        quadratic = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+        safe = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
+        t = np.clip(np.where(safe, quadratic, 0.5), least, 1.0 - least)
+    return found
 
 
-def refine_by_parabola(curve: Curve, criterion: Criterion) -> float:
+def refine_by_parabola(searched: Searched) -> np.ndarray:
     """The vertex of the parabola through the best grid point and its neighbours; the rows are not read again."""
-    best = curve.best
-    a, b, c = (float(curve.criterion[i]) for i in (best - 1, best, best + 1))
+    x, (a, b, c) = searched.neighbours()
     bend = a - 2.0 * b + c
-    step = 0.5 * (a - c) / bend if bend > 0.0 else 0.0
-    ratio = float(curve.gammas[best + 1]) / float(curve.gammas[best])
-    return float(curve.gammas[best]) * ratio**step
+    with np.errstate(invalid="ignore", divide="ignore"):
+        step = np.where(bend > 0.0, 0.5 * (a - c) / bend, 0.0)
+    return np.exp(x[1] + step * (x[2] - x[1]))
 
 
-def do_not_refine(curve: Curve, criterion: Criterion) -> float:
+def do_not_refine(searched: Searched) -> np.ndarray:
     """The best grid point, for a criterion that counts: it is a step function."""
-    return float(curve.gammas[curve.best])
+    return searched.gammas[best_of(searched.values[:, searched.columns])]
 
 
-def array_like(array: Array, values: Sequence[float]) -> Array:
-    """Numbers as a float64 array of the same library and device as `array`."""
-    xp = array_namespace(array)
-    return xp.asarray(list(values), dtype=xp.float64, device=device_of(array))
+def best_of(values: np.ndarray) -> np.ndarray:
+    """The index of the least value of each column; NaN counts as infinite."""
+    return np.argmin(np.where(np.isnan(values), np.inf, values), axis=0)
+
+
+def array_like(array: Array, values: Sequence[float] | np.ndarray) -> Array:
+    """Numbers as a float64 or complex array of the same library and device as `array`."""
+    numbers = np.asarray(values)
+    return to_device_of(array, numbers if numbers.dtype.kind == "c" else numbers.astype(np.float64, copy=False))
 
 
 def _log_grid(low: float, high: float) -> list[float]:

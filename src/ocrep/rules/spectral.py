@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
 
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, FlooredRule, Rule
+from ocrep.rules.base import FlooredRule, NotApplicable, Rule
+from ocrep.rules.choice import Choice, one_or_each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -27,6 +31,7 @@ class OCReP(FlooredRule):
 
     rank: Literal["numerical", "full"] = "numerical"
     name = "ocrep"
+    targets = "none"
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
@@ -44,6 +49,7 @@ class Unregularized(Rule):
     """γ = 0: the plain pseudoinverse W = H⁺T of numerical rank p (paper, eq. 10)."""
 
     name = "none"
+    targets = "none"
 
     def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
         return Choice(self.name, 0.0)
@@ -55,20 +61,24 @@ class Fixed(Rule):
 
     Parameters
     ----------
-    value : float
-        γ, a finite number ≥ 0.
+    value : float or sequence of float
+        γ, a finite number ≥ 0, or one for each target.
     """
 
-    value: float
+    value: float | Sequence[float] | np.ndarray
     name = "fixed"
     degree = None
+    targets = "none"
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.value) and self.value >= 0.0):
-            raise ValueError(
-                f"gamma={self.value} cannot regularize: give a finite number ≥ 0, or the name of a rule such as "
-                "'ocrep' (ocrep.rules.names() lists them)."
-            )
+        if not isinstance(self.value, Real):
+            object.__setattr__(self, "value", _as_numbers(self.value))
+        for value in np.atleast_1d(self.value):
+            if not 0.0 <= value < np.inf:
+                raise ValueError(
+                    f"gamma={float(value)} cannot regularize: give a finite number ≥ 0, or the name of a rule such as "
+                    "'ocrep' (ocrep.rules.names() lists them)."
+                )
 
     @classmethod
     def named(cls) -> tuple[Self, ...]:
@@ -76,4 +86,21 @@ class Fixed(Rule):
         return ()
 
     def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
-        return Choice(self.name, self.value)
+        gamma, n_targets = np.asarray(self.value), spectrum.UtT.shape[1]
+        if gamma.shape not in ((), (n_targets,)):
+            raise NotApplicable(
+                f"gamma has {gamma.size} entries, and there are {n_targets} targets: give one γ for each target, or a "
+                "single number."
+            )
+        return one_or_each(self.name, np.atleast_1d(gamma), per_target=gamma.ndim == 1)
+
+
+def _as_numbers(values: Any) -> tuple[float, ...]:
+    """One γ for each target as a tuple, which can be compared and hashed."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"gamma={values!r:.80} must be one number ≥ 0 for each target, in one dimension.")
+    return tuple(array.tolist())
