@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.problems import choose, random_problem, with_condition, with_spectrum
 
-from ocrep import Factor, rules
+from ocrep import Factor, TikhonovRegressor, rules
+from ocrep.analysis.evaluator import Evaluator
 
 EPS = np.finfo(float).eps
 EVERY_RULE = [rules.Discrepancy(noise=1.0) if name == "discrepancy" else rules.resolve(name) for name in rules.names()]
@@ -287,3 +288,59 @@ def test_a_gamma_without_meaning_is_an_error(gamma, message):
 def test_a_bad_floor_is_an_error(floor):
     with pytest.raises(ValueError, match="floor must be"):
         rules.OCReP(floor=floor)
+
+
+FLOORED = [rule for rule in map(rules.resolve, rules.names()) if isinstance(rule, rules.base.FlooredRule)]
+
+
+def columns_of_two_sizes(ratio):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) * [ratio, 1.0]
+    return X, X[:, 1] + 0.1 * rng.normal(size=400)
+
+
+@pytest.mark.parametrize("rule", FLOORED, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("ratio", [1e4, 1e5, 1e6])
+def test_the_floor_does_not_ignore_short_columns_of_own_features(rule, ratio):
+    X, y = columns_of_two_sizes(ratio)
+    spectrum = TikhonovRegressor(gamma=1.0).fit(X, y).spectrum_
+    damped = rule.for_own_features().least_gamma(spectrum) / spectrum.smallest**2
+    assert damped < 1e-3
+
+
+@pytest.mark.parametrize(
+    "name", ["aic", "aicc", "bic", "evidence", "gcv", "mallows", "lawless_wang", "kfold", "ocrep_cv"]
+)
+@pytest.mark.parametrize("ratio", [1e4, 1e5, 1e6])
+def test_rules_learn_from_short_columns_of_own_features(name, ratio):
+    X, y = columns_of_two_sizes(ratio)
+    model = TikhonovRegressor(gamma=name).fit(X, y)
+    assert model.score(X, y) > 0.98
+    if name not in ("kfold", "ocrep_cv"):
+        assert TikhonovRegressor(gamma=1.0).fit(X, y).with_gamma(name).gamma_ == model.gamma_
+        assert Evaluator.of(model).choose(name).gamma == model.gamma_
+
+
+def test_short_columns_count_for_each_target_too():
+    X, y = columns_of_two_sizes(1e5)
+    model = TikhonovRegressor(gamma="gcv", gamma_per_target=True).fit(X, np.column_stack([y, -2.0 * y]))
+    assert model.score(X, np.column_stack([y, -2.0 * y])) > 0.98
+
+
+@pytest.mark.parametrize("n_zero", [0, 1])
+def test_the_floor_of_columns_of_one_length_is_that_of_precision(n_zero):
+    H = np.hstack([np.linalg.qr(np.random.default_rng(0).normal(size=(50, 4)))[0], np.zeros((50, n_zero))])
+    spectrum = Factor.of(H, np.ones((50, 1))).spectrum()
+    at = {floor: rules.GCV(floor=floor).least_gamma(spectrum) for floor in ("precision", "columns")}
+    assert at["columns"] == pytest.approx(at["precision"], rel=1e-12)
+
+
+def test_a_floor_that_was_given_as_a_number_stays():
+    rule = rules.GCV(floor=1e-3)
+    assert rule.for_own_features() is rule
+    assert rules.Fixed(1.0).for_own_features() == rules.Fixed(1.0)
+
+
+def test_all_features_zero_have_a_floor_of_zero():
+    spectrum = Factor.of(np.zeros((5, 2)), np.ones((5, 1))).spectrum()
+    assert rules.GCV(floor="columns").least_gamma(spectrum) == 0.0

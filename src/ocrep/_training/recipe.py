@@ -65,6 +65,7 @@ class Recipe:
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rule_of(gamma, per_target)
+        rule = rule if layer is not None else rule.for_own_features()
         _check_choices(solver, calibrate, forgetting)
         if layer is not None:
             check_layer(layer)

@@ -132,6 +132,7 @@ def decide(
     quick: QuickFolds | None = None,
 ) -> Training:
     """Choose γ by a rule, from the stored factors; `rows` only if they can be read again."""
+    rule = rule if factored.learned.layer is not None else rule.for_own_features()
     choice = rule.choose(factored.spectrum, folds=quick or factored.folds, rows=rows)
     training = Training(factored, choice, factored.spectrum.solution(choice.gamma))
     return training if calibrate is None else calibrated(training, rows)

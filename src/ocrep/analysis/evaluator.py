@@ -18,6 +18,7 @@ from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.estimators.base import ClosedForm, rows_of
+from ocrep.estimators.tikhonov import TikhonovClassifier, TikhonovRegressor
 from ocrep.rules import Choice, NotApplicable, Rule, names, resolve
 from ocrep.rules.base import check_usable
 from ocrep.rules.cross_validation import fold_errors, misclassified_by_fold, same_class
@@ -52,6 +53,7 @@ class Evaluator:
     trained: RowBlocks | None = None  # the training rows, weighted as in training: rules read these
     plain: RowBlocks | None = None  # the same rows without class weights: errors are counted on these
     test: RowBlocks | None = None
+    own_features: bool = False  # whether the features are the user's own
 
     @classmethod
     def of(cls, model: ClosedForm, training: Any = None, *, test: tuple[Any, Any] | None = None) -> Evaluator:
@@ -63,7 +65,9 @@ class Evaluator:
         check_one_gamma(model.gamma_)
         given = ((training, True), (training, False), (test, False))
         rows = (None if some is None else rows_of(model, *some, as_trained=as_trained) for some, as_trained in given)
-        return cls(model.factor_, model.spectrum_, model.folds_, *rows)
+        trained, plain, tested = rows
+        own = isinstance(model, TikhonovRegressor | TikhonovClassifier)
+        return cls(model.factor_, model.spectrum_, model.folds_, trained, plain, tested, own)
 
     def with_folds(self, n_rows: int) -> Evaluator:
         """Compute the folds from the training rows if the model did not keep them.
@@ -84,8 +88,9 @@ class Evaluator:
     def leading(self, n_features: int) -> Evaluator:
         """Return the network of the first `n_features` features, read off the leading blocks of the factors."""
         factor = self.factor.leading(n_features)
-        rows = {name: _leading_rows(getattr(self, name), n_features) for name in ("trained", "plain", "test")}
-        return Evaluator(factor, factor.spectrum(), self.folds and self.folds.leading(n_features), **rows)
+        trained, plain, test = (_leading_rows(rows, n_features) for rows in (self.trained, self.plain, self.test))
+        folds = self.folds and self.folds.leading(n_features)
+        return Evaluator(factor, factor.spectrum(), folds, trained, plain, test, self.own_features)
 
     def in_memory(self) -> Evaluator:
         """Compute the features of all rows once and keep them: for small data that many sizes read again."""
@@ -103,7 +108,7 @@ class Evaluator:
 
     def choose(self, rule: Any) -> Choice:
         """Return the choice of a rule, given as a name, rule or number; raise `NotApplicable` if it cannot choose."""
-        rule = resolve(rule)
+        rule = resolve(rule).for_own_features() if self.own_features else resolve(rule)
         if rule.folds is not None and self.folds is not None:
             check_usable(self.folds)  # `fit` falls back to GCV, which is another rule in a comparison
         choice = rule.choose(self.spectrum, folds=self.folds, rows=self.trained)

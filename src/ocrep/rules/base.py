@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
 
 from ocrep._documentation import Documented
-from ocrep._linalg.arrays import EPS, SMALLEST
+from ocrep._linalg.arrays import EPS, SMALLEST, array_namespace
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
@@ -44,6 +44,10 @@ class Rule(Documented, ABC):
     def description(self) -> str:
         """Formula, assumptions and reference, as the documentation prints them."""
         return inspect.cleandoc(type(self).__doc__ or "").partition("\n\nParameters\n")[0]
+
+    def for_own_features(self) -> Self:
+        """The same rule for features that the user brings, whose columns may have any units."""
+        return self
 
     @classmethod
     def named(cls) -> tuple[Self, ...]:
@@ -143,7 +147,7 @@ def check_usable(folds: FoldFactors) -> None:
         )
 
 
-FLOORS = {"precision": math.sqrt(EPS), "rounding": EPS}
+FLOORS = {"precision": math.sqrt(EPS), "columns": math.sqrt(EPS), "rounding": EPS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -154,9 +158,13 @@ class FlooredRule(Rule):
     that looks only at σ₁ and σ_p, or trusts the training error, needs where H is singular: there σ_p is rounding noise.
     "rounding" stands for ε, below which γ cannot be told from the rounding of HᵀH. 0.0 turns the floor off.
 
+    "columns" is √ε times the square of the shortest column of H over the longest, and at least ε, since a floor
+    relative to the longest column silently ignores short ones. "precision" means this for features that you bring
+    (`TikhonovRegressor`, `TikhonovClassifier`), whose columns may have any units.
+
     Parameters
     ----------
-    floor : float, "precision" or "rounding", default="precision"
+    floor : float, "precision", "columns" or "rounding", default="precision"
         γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
     """
 
@@ -167,7 +175,8 @@ class FlooredRule(Rule):
             isinstance(self.floor, Real) and not isinstance(self.floor, bool) and 0 <= float(self.floor) < math.inf
         ):
             raise ValueError(
-                f"floor must be 'precision', 'rounding' or a finite number ≥ 0 (relative to σ₁²); got {self.floor!r}."
+                "floor must be 'precision', 'columns', 'rounding' or a finite number ≥ 0 (relative to σ₁²); "
+                f"got {self.floor!r}."
             )
 
     __repr__ = short_repr
@@ -175,9 +184,26 @@ class FlooredRule(Rule):
     def least_gamma(self, spectrum: Spectrum) -> float:
         """The floor times σ₁²."""
         relative = FLOORS[self.floor] if isinstance(self.floor, str) else float(self.floor)
+        if self.floor == "columns":
+            relative = max(FLOORS["rounding"], relative * _ratio_of_columns(spectrum))
         return relative * spectrum.largest**2
+
+    def for_own_features(self) -> Self:
+        """The same rule with a floor that does not ignore short columns."""
+        return replace(self, floor="columns") if self.floor == "precision" else self
 
     def at_least_floor(self, gamma: float, spectrum: Spectrum) -> Choice:
         """Choose γ, or the floor if it is larger."""
         least = self.least_gamma(spectrum)
         return Choice(self.name, max(gamma, least), floored=gamma < least)
+
+
+def _ratio_of_columns(spectrum: Spectrum) -> float:
+    """The squared length of the shortest column of H, of those that are not zero, over that of the longest."""
+    if not spectrum.rank:
+        return 1.0
+    xp = array_namespace(spectrum.sigma)
+    squares = xp.sum((spectrum.sigma[:, None] * spectrum.right.transposed()) ** 2, axis=0)
+    longest = float(xp.max(squares))
+    smallest = (spectrum.right.n_features * EPS) ** 2 * longest
+    return float(xp.min(xp.where(squares > smallest, squares, longest))) / longest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from ocrep._linalg.fold_plan import FoldPlan
@@ -45,6 +45,10 @@ class PerTarget(Rule):
     def folds(self) -> FoldPlan | None:  # type: ignore[override]
         """How the rule divides the rows."""
         return self.rule.folds
+
+    def for_own_features(self) -> Self:
+        """The same with the rule for features that the user brings."""
+        return replace(self, rule=self.rule.for_own_features())
 
     def choose(self, spectrum: Spectrum, **more: Any) -> Choice:
         """Choose a γ for each target."""
