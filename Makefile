@@ -13,7 +13,7 @@ SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/
 	tests/serialization
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs study test test-browser test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
+.PHONY: demo docs study test test-browser test-jax test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
 
 demo: $(VENV)/.installed  ## train on a bundled table beside boosting and forests, and write a report (under a minute)
 	@$(BIN)/python examples/demo.py
@@ -62,6 +62,10 @@ test-torch: $(VENV)/.developed  ## the array tests on torch (gigabytes from the 
 test-spark: $(VENV)/.developed  ## the Spark recipe on a local Spark (needs Java 17; 450 MB from the registry)
 	$(BIN)/python -m pip install --quiet 'pyspark>=4'
 	PYSPARK_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/python -m pytest -o filterwarnings= tests/spark
+
+test-jax: $(VENV)/.developed  ## the array tests on JAX with 64 bits (it compiles every operation: about ten minutes)
+	$(BIN)/python -c "import jax" 2>/dev/null || $(BIN)/python -m pip install --quiet jax
+	OCREP_ARRAYS=jax JAX_ENABLE_X64=1 $(BIN)/python -m pytest tests/jax tests/estimators/test_array_api.py
 
 docs: $(VENV)/.developed  ## the documentation site, offline, all examples run: docs/_build/html/index.html
 	$(BIN)/python -m pip install --quiet --group docs

@@ -1,8 +1,14 @@
 """The core and the estimators on arrays of another library, on a device from which NumPy cannot read.
 
-`OCREP_ARRAYS=torch` runs the same tests on torch, on the GPU if there is one.
+`OCREP_ARRAYS=torch` runs the same tests on torch, on the GPU if there is one, and `OCREP_ARRAYS=jax` on JAX.
 """
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import array_api_strict as strict
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -21,7 +27,9 @@ from ocrep._linalg.uncertainty import noise_variance, variance_factor
 from ocrep.serialization import ModelFileError, save_model
 
 
-@pytest.mark.skipif(LIBRARY == "torch" and DEVICE.type == "cpu", reason="there is no GPU, and NumPy reads the CPU")
+@pytest.mark.skipif(
+    LIBRARY == "jax" or (LIBRARY == "torch" and DEVICE.type == "cpu"), reason="NumPy reads the CPU, and JAX anywhere"
+)
 def test_numpy_cannot_read_the_device():
     with pytest.raises((RuntimeError, TypeError), match="device"):
         np.asarray(on_device([1.0, 2.0]))
@@ -263,11 +271,13 @@ def mistakes():
     labels = on_device(np.arange(30) % 2)
     yield "y holds texts or objects", lambda: PinvClassifier(5).fit(here, ["a", "b"] * 15)
     yield "X has 30 rows, but sample_weight", lambda: PinvRegressor(5).fit(here, targets, sample_weight=np.ones(20))
-    yield "trained on", lambda: fitted.predict(X)
-    yield "trained on", lambda: fitted.partial_fit(X, y)
-    yield "the model is a numpy", lambda: on_host.predict(here)
-    yield "the model is a numpy", lambda: on_host.partial_fit(here, targets)
-    yield "the layer is a numpy", lambda: RandomLayer(3).fit(X).transform(here)
+    same = r"must use the same namespace and device as in training, which was on"
+    yield rf"X of PinvRegressor\.predict\(\) {same}", lambda: fitted.predict(X)
+    yield rf"X of PinvRegressor\.partial_fit\(\) {same}", lambda: fitted.partial_fit(X, y)
+    yield f"predict.* {same} the host with NumPy", lambda: on_host.predict(here)
+    yield f"partial_fit.* {same} the host with NumPy", lambda: on_host.partial_fit(here, targets)
+    yield rf"RandomLayer\.transform\(\) {same} the host", lambda: RandomLayer(3).fit(X).transform(here)
+    yield rf"RandomLayer\.transform\(\) {same}.* but X is on the host", lambda: RandomLayer(3).fit(here).transform(X)
     yield "2D", lambda: PinvRegressor(5).fit(targets, targets)
     yield r"0 sample\(s\)", lambda: fitted.predict(here[:0, :])
     yield "3 features, but PinvRegressor is expecting 4", lambda: fitted.predict(here[:, :3])
@@ -287,6 +297,7 @@ def mistakes():
 
 
 MISTAKES = list(mistakes())
+TIKHONOV = ["TikhonovRegressor", "TikhonovClassifier"]
 
 
 @pytest.mark.parametrize(("reason", "call"), MISTAKES, ids=[reason for reason, _ in MISTAKES])
@@ -305,13 +316,41 @@ def test_half_precision_raises():
     assert half.coef_.dtype == np.float64
 
 
-def test_two_devices_are_not_mixed():
-    if LIBRARY == "torch":
-        other = xp.empty((30,), dtype=xp.float64, device="meta")
-    else:
-        other = xp.zeros((30,), dtype=xp.float64, device=xp.Device("CPU_DEVICE"))
-    with pytest.raises(ValueError, match=r"y is on .*: move it to the device of X"):
-        PinvRegressor(5).fit(on_device(np.ones((30, 2))), other)
+@pytest.mark.parametrize("model", [PinvRegressor(8, random_state=0), PinvClassifier(8, random_state=0)])
+def test_targets_and_weights_of_other_libraries_and_devices_follow_the_rows(model):
+    X, y, w = rows_of("one target")
+    y = (y > 0).astype(int) if isinstance(model, PinvClassifier) else y
+    other = strict.Device("CPU_DEVICE")
+    elsewhere = [strict.asarray(values.tolist(), device=other) for values in (y, w)]
+    expected = model.fit(X, y, w).coef_
+    np.testing.assert_allclose(to_numpy(model.fit(on_device(X), *elsewhere).coef_), expected, rtol=1e-9)
+    np.testing.assert_array_equal(model.fit(X, *elsewhere).coef_, expected)
+    np.testing.assert_array_equal(model.fit(X, on_device(y), on_device(w)).coef_, expected)
+
+
+def test_the_array_api_checks_of_scikit_learn():
+    """In a process of its own, since SciPy must be told before it is imported."""
+    script = Path(__file__).resolve().parents[1] / "support" / "array_api_checks.py"
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["RandomLayer", *["PinvRegressor"] * 2, *["PinvClassifier"] * 2, *TIKHONOV]
+
+
+class OnMPS:
+    """An array on a device that has no float64."""
+
+    def __array_namespace__(self, api_version=None):
+        return strict
+
+    device = "mps:0"
+    dtype = strict.float32
+    shape = (3, 2)
+
+
+def test_apples_device_is_refused_with_what_to_do():
+    with pytest.raises(TypeError, match=r"X is on Apple's MPS, which has no float64.*give X\.cpu\(\)"):
+        PinvRegressor(5).fit(OnMPS(), np.ones(3))
 
 
 class OnSomeGPU:

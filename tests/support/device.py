@@ -1,4 +1,4 @@
-"""Arrays of another library than NumPy: strict array API on a device of its own, or torch if OCREP_ARRAYS says so."""
+"""Arrays of another library than NumPy: strict array API on a device of its own, or torch or JAX by OCREP_ARRAYS."""
 
 import os
 
@@ -11,6 +11,13 @@ if LIBRARY == "torch":
     from array_api_compat import torch as xp
 
     DEVICE = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+elif LIBRARY == "jax":
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    import jax.numpy as xp
+
+    DEVICE = jax.devices()[0]
 else:
     import array_api_strict as xp
 
@@ -30,4 +37,6 @@ def to_numpy(array):
     assert array.device == DEVICE
     if LIBRARY == "torch":
         return array.cpu().numpy()
+    if LIBRARY == "jax":
+        return np.asarray(array)
     return np.asarray(xp.asarray(array, device=xp.Device("CPU_DEVICE"))._array)

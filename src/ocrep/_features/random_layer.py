@@ -30,7 +30,7 @@ from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks
 from ocrep._rows.block import Block
 from ocrep._rows.checks import check_labels, check_lengths, check_numbers
-from ocrep._rows.device import check_same_device, on_device
+from ocrep._rows.device import check_place, on_device
 from ocrep._rows.inputs import checked_inputs, checked_weights
 from ocrep._rows.sample import SAMPLE_ROWS, RowSample
 from ocrep._rows.survey import Range, observed_range
@@ -188,8 +188,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Give H, or [X | H] with a direct link."""
         check_is_fitted(self)
-        if on_device(X):
-            check_same_device("the layer", self.weights_, X)
+        check_place(f"{type(self).__name__}.transform()", self.weights_, X)
         X = checked_inputs(self, X, reset=False)
         if not isinstance(X, np.ndarray):
             H = self.map_(X)
@@ -278,7 +277,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse, tags.array_api_support = True, True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -9,6 +9,7 @@ import numpy as np
 from array_api_compat import (
     array_namespace,
     is_array_api_obj,
+    is_jax_namespace,
     is_numpy_array,
     is_numpy_namespace,
     is_torch_namespace,
@@ -63,6 +64,14 @@ def take_columns(A: Array, columns: Any) -> Array:
         return A[..., columns]
     xp = array_namespace(A)
     return xp.take(A, xp.asarray(columns, device=device_of(A)), axis=-1)
+
+
+def with_rows(A: Array, rows: slice, values: Array) -> Array:
+    """A with other values in some rows; A itself is changed where the library allows it."""
+    if is_jax_namespace(array_namespace(A)):
+        return A.at[rows].set(values)
+    A[rows, ...] = values
+    return A
 
 
 def cholesky(A: Array) -> Array | None:
@@ -121,7 +130,9 @@ def to_host(values: Array) -> np.ndarray:
     """The array as NumPy's, from any device."""
     if isinstance(values, np.ndarray):
         return values
-    return np.from_dlpack(to_device(values, _host_of(array_namespace(values))))
+    xp = array_namespace(values)
+    # JAX copies from its devices by itself, and shares what it has on the host, which nobody may change.
+    return np.array(values) if is_jax_namespace(xp) else np.from_dlpack(to_device(values, _host_of(xp)))
 
 
 @cache
@@ -139,6 +150,8 @@ def to_device_of(X: Any, values: np.ndarray) -> Array:
     if is_numpy_array(X) or not is_array_api_obj(X):
         return values
     xp = array_namespace(X)
+    if is_jax_namespace(xp):
+        return xp.asarray(values, device=device_of(X), copy=True)
     return to_device(xp.from_dlpack(np.array(values)), device_of(X))
 
 
@@ -159,4 +172,5 @@ __all__ = [
     "times_inverse",
     "to_device_of",
     "to_host",
+    "with_rows",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, device_of
+from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, device_of, with_rows
 from ocrep._linalg.blocks import row_slices
 from ocrep._linalg.counts import PIECE_ENTRIES, RowBlock, averages
 
@@ -100,7 +100,7 @@ class WideRows:
         xp = array_namespace(self.T)
         whole = xp.empty((self.n_rows, self.n_features), dtype=xp.float64, device=device_of(self.T))
         for rows, A in self.pieces(shift):
-            whole[rows, :] = A
+            whole = with_rows(whole, rows, A)
         return whole
 
     def design(self, shift: Array, intercept: bool) -> tuple[Array, Array]:

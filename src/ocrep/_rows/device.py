@@ -5,21 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj, is_numpy_array
+from array_api_compat import is_array_api_obj, is_jax_array, is_numpy_array
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of
+from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of, to_host
 
 
 def on_device(X: Any) -> bool:
     """Whether X is an array of another library than NumPy, which scikit-learn's own checks would copy to the host."""
     if is_array_api_obj(X):
-        return not is_numpy_array(X) and hasattr(array_namespace(X), "float64")
+        if is_numpy_array(X):
+            return False
+        _check_double_precision(X)
+        return hasattr(array_namespace(X), "float64")
     if hasattr(X, "__cuda_array_interface__"):
         raise TypeError(
             f"X is on a GPU as a {type(X).__name__}, which is not an array of torch or CuPy: install torch and give "
             "torch.as_tensor(X), or copy X to the host as a NumPy array."
         )
     return False
+
+
+def _check_double_precision(X: Array) -> None:
+    """Raise for arrays whose library, or device, turns float64 into float32 or refuses it."""
+    if is_jax_array(X) and np.dtype(array_namespace(X).result_type(float)) != np.float64:
+        raise TypeError(
+            "X is a JAX array, and JAX computes in single precision unless it is told otherwise: call "
+            'jax.config.update("jax_enable_x64", True) before the first array is made.'
+        )
+    if str(device_of(X)).startswith("mps"):
+        raise TypeError("X is on Apple's MPS, which has no float64, and γ needs it: give X.cpu(), or a NumPy array.")
 
 
 def as_real(values: Array, name: str) -> Array:
@@ -33,10 +47,9 @@ def as_real(values: Array, name: str) -> Array:
 
 
 def beside(name: str, values: Any, X: Array) -> Array:
-    """Targets or weights where X is: those on the host follow X, as in scikit-learn; those elsewhere raise."""
+    """Targets or weights where X is: those of other libraries and devices follow X, as in scikit-learn."""
     if is_array_api_obj(values) and not is_numpy_array(values):
-        check_same_device(name, values, X)
-        return values
+        return values if _place_of(values) == _place_of(X) else to_device_of(X, to_host(values))
     array = np.asarray(values)
     if array.dtype.kind not in "biu" and array.dtype != np.float32:
         try:
@@ -49,10 +62,25 @@ def beside(name: str, values: Any, X: Array) -> Array:
     return to_device_of(X, array)
 
 
-def check_same_device(name: str, values: Any, X: Array) -> None:
-    """Raise unless `values` are of the library of X and on its device."""
-    same = is_array_api_obj(values) and array_namespace(values) == array_namespace(X)
-    if not same or device_of(values) != device_of(X):
-        where = f"on {device_of(values)}" if same else f"a {type(values).__module__}.{type(values).__name__}"
-        mine = f"a {type(X).__module__}.{type(X).__name__} on {device_of(X)}"
-        raise ValueError(f"X is {mine}, but {name} is {where}: move it to the device of X.")
+def check_place(call: str, trained: Array, X: Any) -> None:
+    """Raise unless X is of the library and on the device of what was trained; `call` says what X was given to."""
+    theirs = _place_of(X) if on_device(X) else None
+    mine = None if isinstance(trained, np.ndarray) else _place_of(trained)
+    if mine != theirs:
+        raise ValueError(
+            f"X of {call} must use the same namespace and device as in training, which was on {_told(mine)}, but X is "
+            f"on {_told(theirs)}: move it there."
+        )
+
+
+def _place_of(values: Array) -> tuple[Any, Any]:
+    return array_namespace(values), device_of(values)
+
+
+def _told(place: tuple[Any, Any] | None) -> str:
+    return "the host with NumPy" if place is None else f"{place[1]} with {place[0].__name__}"
+
+
+def host_array(values: Any) -> Any:
+    """Arrays of other libraries as NumPy's, all else as it is."""
+    return to_host(values) if is_array_api_obj(values) and not is_numpy_array(values) else values

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from ocrep._linalg.arrays import Array, array_namespace, device_of
 from ocrep._rows.block import Block
 from ocrep._rows.checks import check_counts, check_inputs, check_shape, check_weights
-from ocrep._rows.device import as_real, beside, on_device
+from ocrep._rows.device import as_real, beside, host_array, on_device
 
 
 def checked_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
@@ -47,7 +47,9 @@ def checked_weights(sample_weight: Any, X: Any) -> Array | None:
 def as_weights(sample_weight: Any, X: Any) -> Array:
     """One weight per row, in the library and on the device of X."""
     if not on_device(X):
-        return np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
+        return (
+            np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else np.asarray(host_array(sample_weight))
+        )
     if isinstance(sample_weight, int | float):
         xp = array_namespace(X)
         return xp.full((X.shape[0],), float(sample_weight), dtype=xp.float64, device=device_of(X))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.block import Block, Triple
 from ocrep._rows.checks import check_numeric, check_shape, checked, text_column
-from ocrep._rows.device import as_real, beside, on_device
+from ocrep._rows.device import as_real, beside, host_array, on_device
 from ocrep._rows.groups import as_groups
 from ocrep._rows.inputs import as_weights
 from ocrep._rows.rows import LocalRows
@@ -112,7 +112,7 @@ def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any
         X = X.copy()
         X.sum_duplicates()  # several entries of one place count as their sum
     if y is not None:
-        y = check_array(y, dtype=None, input_name="y", **options)
+        y = check_array(host_array(y), dtype=None, input_name="y", **options)
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), columns
 
 

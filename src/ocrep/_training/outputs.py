@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of
+from ocrep._linalg.arrays import Array, array_namespace
 from ocrep._linalg.blocks import row_slices
 from ocrep._linalg.parallel import on_chunks
 from ocrep._linalg.spectrum import Spectrum
@@ -19,27 +19,28 @@ def network_outputs(learned: Learned, coef: Array, intercept: Any, X: Any) -> Ar
     """HW + b, (n_samples, n_targets), in the precision of X."""
     xp = array_namespace(coef)
     weights = xp.reshape(coef, (-1, coef.shape[-1])).T
-    outputs = xp.empty((X.shape[0], weights.shape[1]), dtype=X.dtype, device=device_of(coef))
-    on_host = isinstance(coef, np.ndarray)
+
+    def answer(part: slice, workspace: np.ndarray | None = None) -> Array:
+        H = learned.features(X[part, ...], workspace)
+        # Features of one's own may come in another precision than the weights have.
+        common = xp.result_type(H.dtype, weights.dtype)
+        product = xp.astype(H, common, copy=False) @ xp.astype(weights, common, copy=False)
+        return xp.astype(product + intercept, X.dtype, copy=False)
+
+    if not isinstance(coef, np.ndarray):
+        height = block_rows(weights.shape[0], X.shape[1], on_device=True)
+        return xp.concat([answer(part) for part in row_slices(X.shape[0], height)])
+    outputs = np.empty((X.shape[0], weights.shape[1]), dtype=X.dtype)
 
     def worker(height: int) -> Callable[[slice], None]:
-        workspace = np.empty((height, weights.shape[0]), dtype=coef.dtype) if on_host else None
+        workspace = np.empty((height, weights.shape[0]), dtype=coef.dtype)
 
         def fill(part: slice) -> None:
-            H = learned.features(X[part, ...], workspace)
-            # Features of one's own may come in another precision than the weights have.
-            common = xp.result_type(H.dtype, weights.dtype)
-            product = xp.astype(H, common, copy=False) @ xp.astype(weights, common, copy=False)
-            outputs[part, :] = xp.astype(product + intercept, X.dtype, copy=False)
+            outputs[part] = answer(part, workspace)
 
         return fill
 
-    if on_host:
-        on_chunks(worker, X.shape[0], X.shape[1] + weights.shape[0])
-    else:
-        height = block_rows(weights.shape[0], X.shape[1], on_device=True)
-        for part in row_slices(X.shape[0], height):
-            worker(height)(part)
+    on_chunks(worker, X.shape[0], X.shape[1] + weights.shape[0])
     return outputs
 
 

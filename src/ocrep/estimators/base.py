@@ -16,7 +16,7 @@ from ocrep import rules
 from ocrep._documentation import Linked, inherit_sections
 from ocrep._errors import unchanged_on_error
 from ocrep._features.random_layer import RandomLayer
-from ocrep._linalg.arrays import array_namespace, device_of
+from ocrep._linalg.arrays import array_namespace
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
@@ -24,7 +24,7 @@ from ocrep._linalg.spectrum import Spectrum
 from ocrep._rows import open_rows
 from ocrep._rows.checks import check_columns, check_inputs
 from ocrep._rows.dask import is_dask
-from ocrep._rows.device import check_same_device, on_device
+from ocrep._rows.device import check_place, on_device
 from ocrep._rows.inputs import checked_inputs
 from ocrep._rows.memory import MemoryRows
 from ocrep._rows.rows import Rows
@@ -239,7 +239,7 @@ class ClosedForm(Linked, BaseEstimator, ABC):
                 raise ValueError(
                     "This network is in single precision, for prediction only: train the original instead."
                 )
-            self._check_place(X)
+            self._check_place(X, "partial_fit")
             if not on_device(X):
                 validate_data(self, X, reset=False, skip_check_array=True)
         so_far = self._factored() if self._is_trained else None
@@ -281,22 +281,18 @@ class ClosedForm(Linked, BaseEstimator, ABC):
         """HW + b of checked rows."""
         return network_outputs(self._learned, self.coef_, self.intercept_, X)
 
-    def _check_new_rows(self, X: Any) -> Any:
+    def _check_new_rows(self, X: Any, method: str) -> Any:
         check_is_fitted(self)
-        self._check_place(X)
+        self._check_place(X, method)
         return checked_inputs(self, X, reset=False)
 
-    def _check_place(self, X: Any) -> None:
+    def _check_place(self, X: Any, method: str) -> None:
         """Raise unless rows are where the model was trained."""
-        if on_device(X):
-            check_same_device("the model", self.coef_, X)
-        elif not isinstance(self.coef_, np.ndarray):
-            xp, device = array_namespace(self.coef_), device_of(self.coef_)
-            raise ValueError(f"The model was trained on {device} with {xp.__name__}: give X as such an array.")
+        check_place(f"{type(self).__name__}.{method}()", self.coef_, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse, tags.array_api_support = True, True
         return tags
 
 
@@ -308,7 +304,7 @@ def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_
     check_is_fitted(model)
     if is_dask(X):
         raise TypeError("Dask collections are for fit, predict and score; here rows must be in memory.")
-    model._check_place(X)
+    model._check_place(X, "predict")
     if not on_device(X):
         validate_data(model, X, reset=False, skip_check_array=True)
     learned = model._learned if as_trained else model._learned.unweighted()

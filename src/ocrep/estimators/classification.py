@@ -94,9 +94,7 @@ class Classification(ClassifierMixin, ClosedForm):
             check_is_fitted(self)
             n_classes = len(self.classes_)
             return predict_lazily(self, X, "decision_function", n_columns=None if n_classes == 2 else n_classes)
-        outputs = self._outputs(self._check_new_rows(X))
-        scores = calibration_of(self).scores(outputs) if self.calibrate is not None else outputs
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        return self._scores(X, "decision_function")
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label with the largest score.
@@ -114,7 +112,7 @@ class Classification(ClassifierMixin, ClosedForm):
         if is_dask(X):
             check_is_fitted(self)
             return predict_lazily(self, X, "predict", dtype=self.classes_.dtype)
-        scores = self.decision_function(X)
+        scores = self._scores(X, "predict")
         xp = array_namespace(scores)
         codes = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
         return xp.take(to_device_of(scores, self.classes_), codes, axis=0)
@@ -133,8 +131,10 @@ class Classification(ClassifierMixin, ClosedForm):
         ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
-        logarithms = self.predict_log_proba(X)
-        return np.exp(logarithms) if is_dask(X) else array_namespace(logarithms).exp(logarithms)
+        if is_dask(X):
+            return np.exp(self.predict_log_proba(X))
+        logarithms = self._log_probabilities(X, "predict_proba")
+        return array_namespace(logarithms).exp(logarithms)
 
     @available_if_calibrated("probabilities")
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -153,8 +153,7 @@ class Classification(ClassifierMixin, ClosedForm):
         if is_dask(X):
             calibration_of(self)
             return predict_lazily(self, X, "predict_log_proba", n_columns=len(self.classes_))
-        outputs = self._outputs(self._check_new_rows(X))
-        return calibration_of(self).log_probabilities(outputs)
+        return self._log_probabilities(X, "predict_log_proba")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose label is predicted; of Dask collections only sums are brought here.
@@ -176,6 +175,15 @@ class Classification(ClassifierMixin, ClosedForm):
         if is_dask(X):
             return score_lazily(self, X, y, sample_weight, labels=True).accuracy
         return super().score(X, y, sample_weight)
+
+    def _scores(self, X: Any, method: str) -> Any:
+        outputs = self._outputs(self._check_new_rows(X, method))
+        scores = calibration_of(self).scores(outputs) if self.calibrate is not None else outputs
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _log_probabilities(self, X: Any, method: str) -> Any:
+        outputs = self._outputs(self._check_new_rows(X, method))
+        return calibration_of(self).log_probabilities(outputs)
 
     def _targets(self) -> Labels:
         return Labels(self.class_weight)

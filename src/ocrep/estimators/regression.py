@@ -84,7 +84,7 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         """
         if is_dask(X):
             return self._predict_lazily(X, return_std)
-        X = self._check_new_rows(X)
+        X = self._check_new_rows(X, "predict")
         outputs = self._outputs(X)
         predicted = outputs[:, 0] if self._one_dimensional else outputs
         if not return_std:
@@ -117,7 +117,7 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         errors = calibration_of(self).quantile(coverage)
         if is_dask(X):
             raise TypeError("Intervals are for rows in memory, and X is a Dask collection: give one block at a time.")
-        X = self._check_new_rows(X)
+        X = self._check_new_rows(X, "predict_interval")
         outputs, half = self._outputs(X), interval_widths(self._learned, self.spectrum_, self.gamma_, X, errors)
         ends = array_namespace(outputs).stack([outputs - half, outputs + half], axis=1)
         return ends[:, :, 0] if self._one_dimensional else ends
