@@ -112,7 +112,7 @@ def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any
         X = X.copy()
         X.sum_duplicates()  # several entries of one place count as their sum
     if y is not None:
-        y = check_array(host_array(y), dtype=None, input_name="y", **options)
+        y = check_array(y if isinstance(y, np.ndarray) else host_array(y), dtype=None, input_name="y", **options)
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), columns
 
 
