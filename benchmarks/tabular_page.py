@@ -177,9 +177,11 @@ def draw(tasks: list[Task]) -> None:
         shown = [m for m in errors if not m.endswith(UNSCALED) and errors[m] <= FARTHEST * min(errors.values())]
         for method in shown:
             point = (float(np.median(results.column(results.fit, method))), errors[method])
-            colour, below = ("tab:red", -12) if method in OURS else ("0.35", 4)
+            colour = "#d55e00" if method in OURS else "0.35"  # OCReP's colour in all figures
+            left = method in OURS or method in (REFERENCE, "Nystroem + RidgeCV")  # their right is taken
+            side = {"xytext": (-6, -3), "ha": "right"} if left else {"xytext": (6, -3), "ha": "left"}
             axis.scatter(*point, s=30, color=colour)
-            axis.annotate(method, point, xytext=(3, below), textcoords="offset points", fontsize=8, color=colour)
+            axis.annotate(method, point, textcoords="offset points", fontsize=8, color=colour, **side)
         axis.set(xscale="log", xlabel=f"fit time over {REFERENCE}'s", ylabel=f"mean {MEASURE[results.name]}")
         axis.set_title(results.name)
         axis.margins(x=0.25, y=0.12)
