@@ -33,8 +33,9 @@ class Numbers:
         return block.X, block.y, block.weight
 
     def encode(self, y: Array) -> Array:
-        """T, one column per target."""
-        return array_namespace(y).reshape(y, (y.shape[0], -1))
+        """T, one column per target, laid out the same wherever it came from: products then round the same."""
+        T = array_namespace(y).reshape(y, (y.shape[0], -1))
+        return np.ascontiguousarray(T) if isinstance(T, np.ndarray) else T
 
     def unweighted(self) -> Numbers:
         return self
