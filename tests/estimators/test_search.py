@@ -498,3 +498,11 @@ def test_a_candidate_larger_than_memory_is_refused_before_work(monkeypatch):
 def test_selection_rows_must_be_a_size():
     with pytest.raises(ValueError, match="selection_rows=0 must be a whole number ≥ 1"):
         PinvRegressorCV(LAYERS, selection_rows=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["quick", "default", "thorough"])
+@pytest.mark.parametrize(("kind", "y"), [(PinvRegressorCV, Y), (PinvClassifierCV, LABELS)])
+def test_the_named_lists_hold_what_can_be_trained(kind, y, name):
+    model = kind(name, random_state=0).fit(X[:60], y[:60])
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+    assert len({str(sorted(own.items())) for own in model.cv_results_["params"]}) == len(model.cv_results_["params"])

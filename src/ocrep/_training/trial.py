@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.solve import Solved
 from ocrep._rows.rows import Rows
@@ -98,7 +99,7 @@ class Tried:
             outputs, squares = [(r.weights, r.intercept) for r in refined], [r.squared_error for r in refined]
         else:
             outputs = outputs_without(self.recipe.rule, folds, gamma)
-            squares = squared_errors_of(folds, outputs)
+            squares = self._verified(squared_errors_of(folds, outputs), folds, gamma)
         weights = np.array(folds.weight_sums)
         losses = squared = np.array(squares) / folds.n_targets
         if self.recipe.targets.labels:
@@ -109,6 +110,14 @@ class Tried:
             raise ValueError("the held-out error is not finite: rescale the inputs or the targets.")
         by_fold, squared_error = tuple((losses / weights).tolist()), float(squared.sum() / weights.sum())
         return Trial(seconds, gamma, loss, by_fold, squared_error, folds.n_read)
+
+    def _verified(self, squares: list[float], folds: FoldFactors, gamma: float) -> list[float]:
+        """The errors of the folds, so that their sum is the one that the training verified."""
+        choice, total = None if self.training is None else self.training.choice, sum(squares)
+        if choice is None or choice.held_out_error is None or choice.gamma != gamma or not total > 0.0:
+            return squares
+        right = choice.held_out_error * sum(folds.weight_sums) * folds.n_targets
+        return [square * (right / total) for square in squares]
 
     def trained(self, rows: Rows) -> Training:
         """The candidate as if it had been trained alone."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
 
+from sklearn.base import ClassifierMixin
+
 from ocrep._errors import pick
 
 Parameters = dict[str, Any]
@@ -16,33 +18,39 @@ def _layer(activation: str, weight_init: str, n_hidden: int, *, direct_link: boo
     return {**layer, "direct_link": direct_link, "fit_intercept": True}
 
 
-def _lists() -> dict[str, tuple[Parameters, ...]]:
-    """The named lists; each begins with its best single layers, and of equals the first wins."""
-
-    def corners(n: int) -> Parameters:
-        return _layer("relu", "pairs", n, units_see=3)
-
-    def bumps(n: int) -> Parameters:
-        return _layer("gaussian", "pairs", n, direct_link=False)
-
-    def steps(n: int, **more: Any) -> Parameters:
-        return _layer("sigmoid", "pairs", n, **more)
-
-    def smooth(n: int, **more: Any) -> Parameters:
-        return _layer("sigmoid", "uniform", n, **more)
-
-    some = (corners(500), bumps(500), steps(500, units_see=3), steps(500), smooth(500))
-    large = (corners(1000), bumps(1000), steps(1000, units_see=3), steps(1000), smooth(1000))
-    more = (
-        _layer("gaussian", "pairs", 1000, units_see=3),
-        steps(1000, units_see=2, weight_scale=2.0),
-        smooth(1000, weight_scale=2.0),
-    )
-    small = (corners(300), bumps(300), steps(300, units_see=3))
-    return {"quick": small[:2], "default": some, "thorough": (*large, *more, *small)}
+def _corners(n_hidden: int, units_see: int = 3) -> Parameters:
+    return _layer("relu", "pairs", n_hidden, units_see=units_see)
 
 
-CANDIDATES = _lists()
+def _bumps(n_hidden: int) -> Parameters:
+    return _layer("gaussian", "rows", n_hidden, direct_link=False)
+
+
+def _steps(n_hidden: int, **more: Any) -> Parameters:
+    return _layer("sigmoid", "pairs", n_hidden, **more)
+
+
+def _smooth(n_hidden: int, **more: Any) -> Parameters:
+    return _layer("sigmoid", "uniform", n_hidden, **more)
+
+
+def _of_size(n: int, fewer: int) -> tuple[Parameters, ...]:
+    return (_corners(n), _corners(fewer, 2), _bumps(n), _steps(n, units_see=3), _steps(n), _smooth(n))
+
+
+_QUICK = (_corners(300), _bumps(300))
+_THOROUGH = (
+    *_of_size(1000, 1000),
+    *(_corners(300), _bumps(300), _steps(300, units_see=3)),
+    *(_steps(1000, units_see=3, weight_scale=scale) for scale in (0.5, 2.0)),
+    *(_steps(1000, weight_scale=0.5), _smooth(1000, weight_scale=2.0)),
+    _layer("gaussian", "pairs", 1000, direct_link=False),
+)
+# By task, since classes need more units. Of equals the first wins.
+CANDIDATES: dict[str, dict[str, tuple[Parameters, ...]]] = {
+    "regression": {"quick": _QUICK, "default": _of_size(500, 500), "thorough": _THOROUGH},
+    "classification": {"quick": _QUICK, "default": _of_size(1000, 500), "thorough": _THOROUGH},
+}
 
 
 def candidates_of(candidates: Any, network: type, own: Sequence[str]) -> list[Parameters]:
@@ -51,7 +59,8 @@ def candidates_of(candidates: Any, network: type, own: Sequence[str]) -> list[Pa
     `own` are the parameters of the search itself, which hold for all candidates.
     """
     if isinstance(candidates, str):
-        return [dict(c) for c in pick("candidates", candidates, CANDIDATES, also=", or a list of dicts of parameters")]
+        lists = CANDIDATES["classification" if issubclass(network, ClassifierMixin) else "regression"]
+        return [dict(c) for c in pick("candidates", candidates, lists, also=", or a list of dicts of parameters")]
     if isinstance(candidates, Mapping) or not isinstance(candidates, Sequence) or not len(candidates):
         raise ValueError(
             f"candidates={candidates!r} must be 'quick', 'default', 'thorough', or a list of at least one dict of "
