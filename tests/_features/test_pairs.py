@@ -312,7 +312,7 @@ def test_bad_targets_say_what_is_wrong():
 
 def test_a_layer_alone_in_a_pipeline_is_that_of_the_network():
     network = PinvRegressor(30, weight_init="pairs", gamma=1e-3, direct_link=False, random_state=0).fit(X, Y)
-    pipeline = make_pipeline(layer(30), TikhonovRegressor(1e-3, fit_intercept=False)).fit(X, Y)
+    pipeline = make_pipeline(layer(30), TikhonovRegressor(1e-3)).fit(X, Y)
     np.testing.assert_allclose(pipeline.predict(X), network.predict(X), rtol=1e-9)
 
 

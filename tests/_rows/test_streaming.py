@@ -8,6 +8,7 @@ import polars
 import pytest
 import zarr
 from support.pages import run_page
+from support.problems import PAPER
 from support.rows_on_disk import NAMES, as_blocks, as_dataset, as_glob, cut, smooth_frame
 from support.small_blocks import use_small_blocks
 
@@ -53,7 +54,7 @@ def in_memory(model, frame):
 
 
 def hidden(**options):
-    return PinvRegressor(60, random_state=0, **options)
+    return PinvRegressor(60, random_state=0, **{**PAPER, **options})
 
 
 def assert_same(model, other, frame, gamma=1e-8, prediction=1e-6):

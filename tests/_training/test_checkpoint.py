@@ -9,6 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 from sklearn.base import clone
+from support.problems import PAPER
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
 from support.small_blocks import use_small_blocks
 
@@ -203,7 +204,7 @@ def test_a_corrupt_file_is_named_and_once_mended_the_fit_goes_on(frame, tmp_path
 def interrupted(frame, tmp_path):
     """A checkpoint, and a function that fits with it."""
     checkpoint = tmp_path / "fit.ckpt"
-    model = PinvRegressor(30, random_state=0)
+    model = PinvRegressor(30, random_state=0, **PAPER)
     source = {"checkpoint": checkpoint, "checkpoint_every": 0}
     with pytest.raises(CrashError):
         model.fit(as_glob(frame, tmp_path, **source, progress=killing(2000)))
@@ -225,23 +226,23 @@ def interrupted(frame, tmp_path):
 )
 def test_another_model_raises(interrupted, options):
     with pytest.raises(ValueError, match=r"fit\.ckpt is the checkpoint of a fit with other parameters"):
-        interrupted(PinvRegressor(30, random_state=0).set_params(**options))
+        interrupted(PinvRegressor(30, random_state=0, **PAPER).set_params(**options))
 
 
 def test_other_columns_raise(interrupted):
     with pytest.raises(ValueError, match="other parameters, columns"):
-        interrupted(PinvRegressor(30, random_state=0), columns=NAMES[::-1])
+        interrupted(PinvRegressor(30, random_state=0, **PAPER), columns=NAMES[::-1])
 
 
 def test_other_rows_raise(interrupted, frame, tmp_path):
     write(frame.assign(y=frame["y"] + 1.0), tmp_path, "parquet")
     with pytest.raises(ValueError, match="checkpoint of a fit on other rows"):
-        interrupted(PinvRegressor(30, random_state=0))
+        interrupted(PinvRegressor(30, random_state=0, **PAPER))
     write(frame.iloc[:500], tmp_path, "parquet")
     with pytest.raises(ValueError, match=r"other rows|other parameters"):
-        interrupted(PinvRegressor(30, random_state=0))
+        interrupted(PinvRegressor(30, random_state=0, **PAPER))
     write(frame, tmp_path, "parquet")  # the same rows in files that were written anew
-    interrupted(PinvRegressor(30, random_state=0))
+    interrupted(PinvRegressor(30, random_state=0, **PAPER))
 
 
 @pytest.mark.parametrize("roles", [{"target": "z"}, {"target": "y", "sample_weight": "z"}])
@@ -272,27 +273,27 @@ def test_a_file_that_is_not_a_checkpoint_raises_and_is_not_overwritten(interrupt
     for damaged in (b"my thesis", whole[: len(whole) // 2]):
         checkpoint.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"fit\.ckpt is not a checkpoint of ocrep, or a damaged one"):
-            interrupted(PinvRegressor(30, random_state=0))
+            interrupted(PinvRegressor(30, random_state=0, **PAPER))
         assert checkpoint.read_bytes() == damaged
     with checkpoint.open("wb") as file:
         np.save(file, np.ones(3))
     with pytest.raises(ValueError, match=r"not a checkpoint .*it is a single array"):
-        interrupted(PinvRegressor(30, random_state=0))
+        interrupted(PinvRegressor(30, random_state=0, **PAPER))
     with checkpoint.open("wb") as file:
         np.savez(file, format=np.array("ocrep checkpoint 2"), fit=np.array("x"))
     with pytest.raises(ValueError, match=r"not a checkpoint .*it lacks digest, fingerprints, n_rows, stage"):
-        interrupted(PinvRegressor(30, random_state=0))
+        interrupted(PinvRegressor(30, random_state=0, **PAPER))
     with checkpoint.open("wb") as file:
         np.savez(file, format=np.array("ocrep checkpoint 99"))
     with pytest.raises(ValueError, match="another version"):
-        interrupted(PinvRegressor(30, random_state=0))
+        interrupted(PinvRegressor(30, random_state=0, **PAPER))
     checkpoint.write_bytes(whole)
     with np.load(checkpoint) as held:
         other = {**held, "stage": np.array("ASummaryOfTheFuture")}
     with checkpoint.open("wb") as file:
         np.savez(file, **other)
     with pytest.raises(ValueError, match="another version"):
-        interrupted(PinvRegressor(30, random_state=0))
+        interrupted(PinvRegressor(30, random_state=0, **PAPER))
 
 
 def test_a_checkpoint_that_cannot_be_written_raises_before_a_row_is_read(frame, tmp_path):

@@ -340,7 +340,7 @@ def test_the_size_of_a_layer_is_chosen_on_folds_by_group():
     rule = rules.OCRePCV(split="groups", n_folds=4)
     model = PinvRegressor("auto", gamma=rule, max_hidden=20, random_state=0).fit(X, y, groups=groups)
     assert model.folds_.plan == rule.folds
-    assert model.folds_.factors[0].n_features == model.n_hidden_
+    assert model.folds_.factors[0].n_features == X.shape[1] + model.n_hidden_
 
 
 # --- scikit-learn ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.problems import random_problem, smooth_problem, with_condition
+from support.problems import PAPER, random_problem, smooth_problem, with_condition
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, hidden_size_path, rules
 from ocrep._linalg.fold_plan import FoldPlan
@@ -77,11 +77,11 @@ def test_the_path_equals_separate_fits(gamma, options, n_rows):
 
 def test_cross_validation_chooses_gamma_anew_on_each_training_part():
     X, y = smooth_problem(90, 5)
-    path = hidden_size_path(X, y, sizes=[12], random_state=0, input_scaling=None)
+    path = hidden_size_path(X, y, sizes=[12], gamma="ocrep", random_state=0, input_scaling=None)
     fold = FoldPlan().of(X)
     lost = 0.0
     for v in range(3):
-        model = PinvRegressor(12, random_state=0, input_scaling=None).fit(X[fold != v], y[fold != v])
+        model = PinvRegressor(12, gamma="ocrep", random_state=0, input_scaling=None).fit(X[fold != v], y[fold != v])
         lost += np.sum((model.predict(X[fold == v]) - y[fold == v]) ** 2)
     assert path["cv_error"][0] == pytest.approx(np.sqrt(lost / 90), rel=1e-8)
 
@@ -96,7 +96,8 @@ def test_a_path_without_folds_and_with_labels():
 
 @pytest.mark.parametrize("estimator", [PinvRegressor, PinvClassifier])
 @pytest.mark.parametrize(
-    "options", [{}, {"direct_link": True, "fit_intercept": True, "gamma": "kfold"}, {"weight_init": "pairs"}]
+    "options",
+    [PAPER, {"direct_link": True, "fit_intercept": True, "gamma": "kfold"}, {**PAPER, "weight_init": "pairs"}],
 )
 def test_auto_takes_a_size_with_nearly_the_least_error(estimator, options):
     X, y = load("wine", return_X_y=True)
@@ -106,8 +107,7 @@ def test_auto_takes_a_size_with_nearly_the_least_error(estimator, options):
     path = hidden_size_path(X, y, sizes=range(1, 31), random_state=0, **options)
     errors = path.set_index("n_hidden")["cv_error"]
     assert errors[model.n_hidden_] <= 1.03 * errors.min()
-    gamma = options.get("gamma", "ocrep")
-    same = estimator(model.n_hidden_, random_state=0, **{**options, "gamma": gamma}).fit(X, y)
+    same = estimator(model.n_hidden_, random_state=0, **options).fit(X, y)
     assert model.gamma_ == pytest.approx(same.gamma_, rel=1e-5)
     np.testing.assert_array_equal(model.predict(X) == same.predict(X), True) if estimator is PinvClassifier else (
         np.testing.assert_allclose(model.predict(X), same.predict(X), rtol=1e-5)
@@ -143,7 +143,10 @@ def test_the_coarse_search_finds_the_minimum_of_a_valley():
     [
         (lambda X, y: PinvRegressor("auto").partial_fit(X, y), "all rows at once"),
         (lambda X, y: PinvRegressor("auto", gamma="loo").fit(X, y), "chooses the size from factors alone"),
-        (lambda X, y: PinvRegressor("auto", max_hidden=5).fit(X[:1], y[:1]), r"1 sample\(s\) are too few"),
+        (
+            lambda X, y: PinvRegressor("auto", max_hidden=5, gamma="ocrep").fit(X[:1], y[:1]),
+            r"1 sample\(s\) are too few",
+        ),
         (lambda X, y: PinvRegressor(5, store_folds=5, gamma="kfold").fit(X, y), "make them the same"),
         (lambda X, y: hidden_size_path(X, y, sizes=[2.7]), "whole"),
         (lambda X, y: hidden_size_path(X, y, sizes=[3], gamma="kfold", n_folds=5), "leave n_folds out"),

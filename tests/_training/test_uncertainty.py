@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import BayesianRidge, LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
-from support.problems import smooth_problem
+from support.problems import PAPER, smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep._linalg.uncertainty import noise_variance
@@ -69,7 +69,7 @@ def test_labels_scores_and_probabilities_agree(n_classes):
 
 def test_the_softmax_is_fitted_on_left_out_outputs():
     X, y = load("diabetes", return_X_y=True)
-    model = PinvClassifier(40, calibrate="loo", random_state=0).fit(X, y)
+    model = PinvClassifier(40, calibrate="loo", random_state=0, **PAPER).fit(X, y)
     H = model.layer_.transform(X)
     T = np.where(y == 1, 1.0, -1.0)
     A = np.linalg.solve(H.T @ H + model.gamma_ * np.eye(40), H.T)
@@ -117,7 +117,7 @@ def test_calibration_that_cannot_work_raises():
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_standard_deviations_equal_the_posterior(fit_intercept):
     X, y = smooth_problem(80, 5)
-    model = PinvRegressor(12, gamma=0.5, fit_intercept=fit_intercept, random_state=0).fit(X, y)
+    model = PinvRegressor(12, gamma=0.5, direct_link=False, fit_intercept=fit_intercept, random_state=0).fit(X, y)
     new = smooth_problem(10, 5, seed=9)[0]
     H, h = model.layer_.transform(X), model.layer_.transform(new)
     if fit_intercept:

@@ -78,9 +78,9 @@ def test_the_task_can_be_set():
     as_labels = compare_rules(X, counts, rules="ocrep", n_hidden=10, random_state=0)
     as_numbers = compare_rules(X, counts, rules="ocrep", task="regression", n_hidden=10, random_state=0)
     assert as_labels["train_error"][0] == pytest.approx(
-        1 - PinvClassifier(10, random_state=0).fit(X, counts).score(X, counts)
+        1 - PinvClassifier(10, gamma="ocrep", random_state=0).fit(X, counts).score(X, counts)
     )
-    predicted = PinvRegressor(10, random_state=0).fit(X, counts).predict(X)
+    predicted = PinvRegressor(10, gamma="ocrep", random_state=0).fit(X, counts).predict(X)
     assert as_numbers["train_error"][0] == pytest.approx(np.sqrt(np.mean((predicted - counts) ** 2)))
 
 
@@ -88,7 +88,7 @@ def test_several_targets_share_one_mean_error():
     X, y = smooth_problem(60, 5)
     T = np.column_stack([y, 3 * y])
     table = compare_rules(X, T, rules=["ocrep"], n_hidden=10, random_state=0)
-    predicted = PinvRegressor(10, random_state=0).fit(X, T).predict(X)
+    predicted = PinvRegressor(10, gamma="ocrep", random_state=0).fit(X, T).predict(X)
     assert table["train_error"][0] == pytest.approx(np.sqrt(np.mean((predicted - T) ** 2)))
 
 

@@ -14,7 +14,7 @@ X_TEST, Y_TEST = smooth_problem(60, 5, seed=1)
 
 @pytest.fixture(scope="module")
 def model():
-    return PinvRegressor(40, random_state=0).fit(X, Y)
+    return PinvRegressor(40, gamma="ocrep", random_state=0).fit(X, Y)
 
 
 def evaluator(fitted, X, y):

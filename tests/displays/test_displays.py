@@ -39,7 +39,7 @@ def closed_figures():
 
 @pytest.fixture(scope="module")
 def model():
-    return PinvRegressor(40, random_state=0).fit(X, Y)
+    return PinvRegressor(40, gamma="ocrep", random_state=0).fit(X, Y)
 
 
 def drawn(kind, model, **options):
@@ -173,7 +173,7 @@ def test_classifiers_count_rows():
 def test_hidden_sizes_are_those_of_the_path(model):
     display = HiddenSizeDisplay.from_estimator(model, X, Y)
     assert display.sizes.tolist() == list(range(1, 41))
-    table = hidden_size_path(X, Y, sizes=[7, 20], random_state=0)
+    table = hidden_size_path(X, Y, sizes=[7, 20], gamma="ocrep", random_state=0)
     np.testing.assert_allclose(display.cv_error[[6, 19]], table["cv_error"])
     best = display.sizes[np.argmin(display.cv_error)]
     assert labels(display) == [f"least at {best} units"]

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge, RidgeClassifier
-from support.problems import augmented_solution, random_problem, smooth_problem
+from support.problems import PAPER, augmented_solution, random_problem, smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
 from ocrep.datasets import load
@@ -16,7 +16,7 @@ GAMMAS = ["ocrep", "none", 0.3]
 
 
 def small(**options):
-    return PinvRegressor(**{"n_hidden": 30, "random_state": 0, **options})
+    return PinvRegressor(**{"n_hidden": 30, "random_state": 0, **PAPER, **options})
 
 
 def labelled(n_classes=3, n_rows=90, seed=0):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, Ridge, lars_path
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from support.problems import choose, smooth_problem, with_condition
+from support.problems import PAPER, choose, smooth_problem, with_condition
 
 from ocrep import Factor, PinvRegressor, RandomLayer, rules
 from ocrep.datasets import load
@@ -115,7 +115,8 @@ def test_elm_searches_its_grid_by_cross_validation():
     X, y = smooth_problem(120, 5)
     grid = [0.1, 10.0, 1e3]
     model = ELMRegressor(25, C=grid, random_state=0).fit(X, y)
-    same = PinvRegressor(25, gamma=rules.KFold(grid=[1 / c for c in grid], floor=0.0), random_state=0).fit(X, y)
+    rule = rules.KFold(grid=[1 / c for c in grid], floor=0.0)
+    same = PinvRegressor(25, random_state=0, **{**PAPER, "gamma": rule}).fit(X, y)
     assert model.gamma_ == same.gamma_
     np.testing.assert_array_equal(model.predict(X), same.predict(X))
 

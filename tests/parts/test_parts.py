@@ -249,7 +249,7 @@ OTHERS = {
     "size": PinvRegressor(21, random_state=0, gamma="kfold"),
     "activation": PinvRegressor(20, random_state=0, gamma="kfold", activation="tanh"),
     "folds": PinvRegressor(20, random_state=0, gamma=rules.KFold(n_folds=4)),
-    "intercept": PinvRegressor(20, random_state=0, gamma="kfold", fit_intercept=True),
+    "intercept": PinvRegressor(20, random_state=0, gamma="kfold", fit_intercept=False),
     "range": PinvRegressor(20, random_state=0, gamma="kfold", input_scaling=(-2, 2)),
 }
 

@@ -6,6 +6,9 @@ from ocrep import Factor
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors
 
+PAPER = {"gamma": "ocrep", "direct_link": False, "fit_intercept": False}
+"""The network of the paper."""
+
 
 def with_spectrum(sigma, n_rows, seed=0):
     """A matrix of `n_rows` rows whose singular values are `sigma`."""

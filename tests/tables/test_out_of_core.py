@@ -14,6 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
+from support.problems import PAPER
 from support.program_tables import inputs_of, targets_of
 
 from ocrep import PinvClassifier, PinvRegressor
@@ -95,7 +96,7 @@ def test_it_equals_the_pipeline_in_memory(form, n_workers, target, gamma, tmp_pa
     assert list(problem.kinds.values()) == ["number", "number", "boolean", "boolean", "text", "text"]
     found = train(problem, Settings(n_hidden=12, gamma=gamma, seed=2), test=0).model
     network = PinvRegressor if target == "y" else PinvClassifier
-    wanted = in_memory(problem.kinds, network(12, gamma=gamma, fit_intercept=False, random_state=2))
+    wanted = in_memory(problem.kinds, network(12, gamma=gamma, direct_link=False, fit_intercept=False, random_state=2))
     X = inputs_of(problem)
     wanted.fit(X, frame[target])
     assert_same_transformer(found[0], wanted[0])
@@ -114,7 +115,7 @@ def test_the_held_out_score_equals_that_of_the_pipeline_in_memory(form, tmp_path
     problem = read_problem(write(frame, tmp_path / f"rows.{form}"), "y")
     found = train(problem, Settings(n_hidden=12, seed=5), test=0.4, refit=False)
     training, held_out = split_problem(problem, 0.4, seed=5)
-    wanted = in_memory(problem.kinds, PinvRegressor(12, fit_intercept=False, random_state=5))
+    wanted = in_memory(problem.kinds, PinvRegressor(12, random_state=5, **PAPER))
     wanted.fit(inputs_of(problem, training.rows), targets_of(training.rows))
     assert_same_transformer(found.model[0], wanted[0])
     wrong = wanted.predict(inputs_of(problem, held_out)) - targets_of(held_out)

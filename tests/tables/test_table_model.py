@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
+from support.problems import PAPER
 from support.program_tables import inputs_of, targets_of
 
 from ocrep import PinvRegressor, load_model, save_model
@@ -85,7 +86,7 @@ def test_the_pipeline_is_median_one_hot_and_network(rows):
     model = train(problem, Settings(n_hidden=15, seed=3), test=0).model
     numbers = SimpleImputer(strategy="median").fit_transform(frame[["x", "z", "fresh"]].astype(float))
     texts = OneHotEncoder(sparse_output=False).fit_transform(frame[["colour"]].fillna(MISSING).astype(object))
-    by_hand = PinvRegressor(15, random_state=3).fit(np.hstack([numbers, texts]), frame["y"])
+    by_hand = PinvRegressor(15, random_state=3, **PAPER).fit(np.hstack([numbers, texts]), frame["y"])
     wanted = by_hand.predict(np.hstack([numbers, texts]))
     np.testing.assert_allclose(model.predict(inputs_of(problem)), wanted, rtol=1e-7)
     assert model[-1].gamma_ == pytest.approx(by_hand.gamma_)

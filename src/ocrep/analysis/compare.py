@@ -28,7 +28,7 @@ def compare_rules(
     X: Any,
     y: Any,
     *,
-    n_hidden: int | None = 200,
+    n_hidden: int | None = 500,
     rules: Iterable[Any] | None = None,
     test: tuple[Any, Any] | None = None,
     n_folds: int = 3,
@@ -44,7 +44,7 @@ def compare_rules(
         Inputs of the training rows.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Targets of the training rows: numbers for a regression, labels for a classification.
-    n_hidden : int or None, default=200
+    n_hidden : int or None, default=500
         Number of hidden units. None compares the rules on the features in X, without a hidden layer.
     rules : iterable of str, Rule or float, default=None
         Values for the parameter `gamma`; None compares all names in `ocrep.rules.names()`.

@@ -24,7 +24,7 @@ class _Network(ClosedForm):
 
     Parameters
     ----------
-    n_hidden : int or "auto", default=200
+    n_hidden : int or "auto", default=500
         Number of hidden units M; "auto" chooses it up to `max_hidden` by exact three-fold cross-validation.
     activation : str or callable, default="sigmoid"
         "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
@@ -39,16 +39,16 @@ class _Network(ClosedForm):
         Factor on input weights and biases; "inverse_sqrt" is 1/√M.
     units_see : int, default=None
         How many inputs each hidden unit sees, chosen at random; None means all.
-    direct_link : bool, default=False
+    direct_link : bool, default=True
         Whether the output also sees the scaled inputs.
     max_hidden : int, default=300
         The largest size that `n_hidden="auto"` considers; above 300 it searches from coarse to fine.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the hidden layer.
-    gamma : str, Rule or float, default="ocrep"
+    gamma : str, Rule or float, default="ocrep_cv"
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
         or a number ≥ 0. "none" is the plain pseudoinverse.
-    fit_intercept : bool, default=False
+    fit_intercept : bool, default=True
         Whether the output has a constant that is not penalised.
 
     Attributes
@@ -83,12 +83,14 @@ class PinvRegressor(_Network, Regression):
     """A network with one random hidden layer, trained in closed form for regression.
 
     H = φ(XC + b) with random C and b; the output weights minimise ‖HW − T‖² + γ‖W‖², and γ is chosen by a
-    rule from one decomposition of H. The default rule, OCReP [1]_, makes the regularized problem as well
-    conditioned as it can be. As in the paper the output has no constant by default: use `fit_intercept=True` for
-    targets whose mean is far from zero compared with their spread.
+    rule from one decomposition of H. The default rule takes the γ with the best conditioning among those that exact
+    cross-validation cannot tell from its best. The network of the paper [1]_ is
+    `PinvRegressor(200, gamma="ocrep", direct_link=False, fit_intercept=False)`: its rule makes the regularized problem
+    as well conditioned as it can be, and its γ grows with the number of rows.
 
     See Also
     --------
+    PinvRegressorCV : Such a network with the hidden layer chosen too.
     PinvClassifier : The same network for labels.
     TikhonovRegressor : The same output weights on features that you bring.
 
@@ -104,16 +106,16 @@ class PinvRegressor(_Network, Regression):
 
     def __init__(
         self,
-        n_hidden: int | str = 200,
+        n_hidden: int | str = 500,
         *,
         activation: str | Callable[[Array], Array] = "sigmoid",
-        gamma: str | float | Rule = "ocrep",
+        gamma: str | float | Rule = "ocrep_cv",
         input_scaling: Any = "minmax",
         weight_init: str = "uniform",
         weight_scale: float | str = 1.0,
         units_see: int | None = None,
-        direct_link: bool = False,
-        fit_intercept: bool = False,
+        direct_link: bool = True,
+        fit_intercept: bool = True,
         max_hidden: int = 300,
         store_folds: bool | int = False,
         solver: str = "auto",
@@ -143,10 +145,13 @@ class PinvClassifier(_Network, Classification):
 
     H = φ(XC + b) with random C and b; labels are coded ±1 in one column of T per class (in a single one for two
     classes), the output weights minimise ‖HW − T‖² + γ‖W‖², and γ is chosen by a rule from one decomposition of H.
-    The default rule, OCReP [1]_, makes the regularized problem as well conditioned as it can be.
+    The default rule takes the γ with the best conditioning among those that exact cross-validation cannot tell from its
+    best. The network of the paper [1]_ is
+    `PinvClassifier(200, gamma="ocrep", direct_link=False, fit_intercept=False)`.
 
     See Also
     --------
+    PinvClassifierCV : Such a network with the hidden layer chosen too.
     PinvRegressor : The same network for numbers.
     TikhonovClassifier : The same output weights on features that you bring.
 
@@ -161,16 +166,16 @@ class PinvClassifier(_Network, Classification):
 
     def __init__(
         self,
-        n_hidden: int | str = 200,
+        n_hidden: int | str = 500,
         *,
         activation: str | Callable[[Array], Array] = "sigmoid",
-        gamma: str | float | Rule = "ocrep",
+        gamma: str | float | Rule = "ocrep_cv",
         input_scaling: Any = "minmax",
         weight_init: str = "uniform",
         weight_scale: float | str = 1.0,
         units_see: int | None = None,
-        direct_link: bool = False,
-        fit_intercept: bool = False,
+        direct_link: bool = True,
+        fit_intercept: bool = True,
         max_hidden: int = 300,
         store_folds: bool | int = False,
         solver: str = "auto",

@@ -130,7 +130,8 @@ class NetworkBased(Method):
     def _network(self, n_hidden: int, seed: int, **options: Any) -> PinvRegressor | PinvClassifier:
         """A network that is not fitted yet, with this estimator's scaling of the inputs."""
         kind = PinvClassifier if is_classifier(self) else PinvRegressor
-        return kind(n_hidden, input_scaling=self.input_scaling, random_state=seed, **options)
+        bare: dict[str, Any] = {"direct_link": False, "fit_intercept": False}
+        return kind(n_hidden, input_scaling=self.input_scaling, random_state=seed, **bare, **options)
 
     @abstractmethod
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:

@@ -62,7 +62,11 @@ class Trained:
 
 def network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
     """Return an untrained network for a task."""
-    options: dict[str, Any] = {"fit_intercept": settings.intercept, "random_state": settings.seed}
+    options: dict[str, Any] = {
+        "direct_link": False,
+        "fit_intercept": settings.intercept,
+        "random_state": settings.seed,
+    }
     if task == "regression":
         return PinvRegressor(settings.n_hidden, gamma=settings.gamma, **options)
     calibrate = "loo" if settings.calibrate else None
