@@ -61,7 +61,9 @@ def coded_texts(column: Any) -> tuple[np.ndarray, list[str]]:
         column = (column if is_text else column.cast(pyarrow.large_string())).dictionary_encode()
     words = column.dictionary.cast(pyarrow.large_string())
     missing = _without_missing(words).is_null().to_numpy(zero_copy_only=False)
-    indices = column.indices.cast(pyarrow.int64())  # fewer bits might not hold one number more
+    indices = column.indices
+    if indices.type != pyarrow.int32():
+        indices = indices.cast(pyarrow.int64())  # fewer bits might not hold one number more
     codes = (indices.fill_null(len(words)) if column.null_count else indices).to_numpy(zero_copy_only=False)
     if missing.any():
         codes = np.append(np.where(missing, len(words), np.arange(len(words))), len(words))[codes]

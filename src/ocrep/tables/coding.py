@@ -69,8 +69,10 @@ class Coding:
             X[:, j] = values
         ones, first = X.reshape(-1), np.arange(len(X)) * self.width
         for places in self._places(rows):
-            seen = places >= 0
-            ones[first + places if seen.all() else (first + places)[seen]] = 1.0
+            if places.min() >= 0:
+                ones[first + places] = 1.0
+            else:
+                ones[(first + places)[places >= 0]] = 1.0
         return X
 
     def _sparse(self, rows: Selected) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -75,14 +76,16 @@ class ColumnSurvey:
         return values
 
     def _add_numbers(self, values: np.ndarray, rows: Selected) -> None:
-        present = values[~np.isnan(values)] if np.isnan(values.min(initial=0.0)) else values
+        low = values.min(initial=np.inf)
+        present = values[~np.isnan(values)] if np.isnan(low) else values
         if self.declared is not None:
             self.wide |= values.dtype == np.float64
             self.n_present += len(present)
         if not len(present):
             return
-        self.low, self.high = min(self.low, float(present.min())), max(self.high, float(present.max()))
-        if self.infinite_row is None and not np.isfinite([self.low, self.high]).all():
+        low = present.min() if np.isnan(low) else low
+        self.low, self.high = min(self.low, float(low)), max(self.high, float(present.max()))
+        if self.infinite_row is None and not (isfinite(self.low) and isfinite(self.high)):
             self.infinite_row = int(rows.row_numbers()[np.isinf(values).argmax()])
 
     def _add_texts(self, column: Any, rows: Selected) -> np.ndarray | None:
