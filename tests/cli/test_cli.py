@@ -12,7 +12,7 @@ import pytest
 from support.program import ocrep, ocrep_many
 from support.tiny_study import TINY
 
-from ocrep import __version__, load_model, rules, study
+from ocrep import PinvClassifier, PinvClassifierCV, __version__, load_model, rules, study
 from ocrep._files.writing import table_writer
 from ocrep.cli import exit_codes, printing
 from ocrep.cli.running import _stop, run
@@ -187,6 +187,37 @@ def test_what_fit_prints(folder, monkeypatch, capsys):
     for word in ("held-out rows", "RMSE", "always the mean", "γ", "condition number", "rank", "time to train"):
         assert word in out
     assert out.splitlines()[-1] == "odd.skops holds the model, trained on all 4,174 rows."
+
+
+def test_fit_chooses_among_layers_and_says_by_how_much(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    asked = ["fit", "iris.csv", "-t", "target", "-o", "best.skops", "--candidates", "quick"]
+    assert run(asked) == 0
+    out = capsys.readouterr().out
+    model = load_model("best.skops")[-1]
+    first, second = np.argsort(model.cv_results_["rank_test_score"])
+    losses = -model.cv_results_["mean_test_score"]
+    assert re.search(rf"layer +{model.n_hidden_} \w+ units .*: the best of 2, log-loss {losses[first]:.4g}\n", out)
+    assert re.search(rf"next best +\d+ \w+ units .*: log-loss {losses[second]:.4g}, [\d.]+ % more\n", out)
+    assert f"{model.rank_} of {model.coef_.shape[-1]:,} features: {model.n_hidden_} hidden units and 4 inputs" in out
+    assert run([*asked, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["layer_choice"]["best"] == model.best_params_
+    assert told["layer_choice"]["error"] == pytest.approx(losses[first])
+    assert told["rule"] == "ocrep_cv"
+    assert run(["inspect", "best.skops", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["layer_choice"] == told["layer_choice"]
+    assert run(["predict", "best.skops", "iris.csv", "--proba", "--out", "proba.csv"]) == 0
+    assert json.loads((folder / "fits.json").read_text())[0]["layer_choice"] is None  # one network
+
+
+def test_library_and_program_have_the_same_defaults(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run(["fit", "iris.csv", "-t", "target", "-o", "one.skops", "--gamma", "gcv"]) == 0
+    assert run(["fit", "iris.csv", "-t", "target", "-o", "many.skops", "--candidates", "default", "--test", "0"]) == 0
+    one, many = (load_model(f"{name}.skops")[-1].get_params() for name in ("one", "many"))
+    assert one == PinvClassifier(gamma="gcv", random_state=0).get_params()
+    assert many == PinvClassifierCV(random_state=0).get_params()
 
 
 def test_a_number_for_gamma(folder, monkeypatch, capsys):

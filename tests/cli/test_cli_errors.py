@@ -76,6 +76,12 @@ CASES = {
     "test share": (fit("good.csv", "--test", "1.5"), USAGE, "above 0 and below 1"),
     "test share zero": (["compare", "good.csv", "--target", "weight", "--test", "0"], USAGE, "above 0 and below 1"),
     "hidden units": ([*fit("good.csv")[:-1], "0"], USAGE, "whole number ≥ 1"),
+    "one network and many": (
+        fit("good.csv", "--candidates", "quick"),
+        USAGE,
+        "--candidates: it chooses the network, which --n-hidden",
+    ),
+    "unknown candidates": (fit("good.csv", "--candidates", "all"), USAGE, "--candidates"),
     "task": (fit("good.csv", "--task", "guess"), USAGE, "--task"),
     "unknown option": (fit("good.csv", "--nonsense"), USAGE, "--nonsense"),
     "unknown command": (["fti"], USAGE, "fti"),

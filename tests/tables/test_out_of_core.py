@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 import weakref
 
 import numpy as np
@@ -26,7 +27,7 @@ from ocrep.tables.coding import MISSING
 from ocrep.tables.parts import TablePart, split_problem
 from ocrep.tables.prediction import predict_file
 from ocrep.tables.problem import read_problem
-from ocrep.tables.training import Settings, prepare, train
+from ocrep.tables.training import Settings, known_texts, prepare, train
 
 N = 700
 
@@ -62,15 +63,23 @@ def write(frame, path):
     return path
 
 
-def in_memory(kinds, network):
+def in_memory(kinds, network, X, y):
     """The pipeline that scikit-learn fits to all rows at once."""
     texts = [name for name, kind in kinds.items() if kind == "text"]
     numbers = [name for name in kinds if name not in texts]
+    orders = []
+    for name in texts:
+        found = X[name].fillna(MISSING)
+        most = found.mode()[0]  # of several the first in the alphabet
+        orders.append([most, *sorted(set(found) - {most})])
     fill = SimpleImputer(strategy="constant", fill_value=MISSING)
-    coded = Pipeline([("fill", fill), ("one_hot", OneHotEncoder(handle_unknown="ignore"))])
-    steps = [("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers), ("texts", coded, texts)]
+    coded = OneHotEncoder(categories=orders, drop="first", handle_unknown="ignore")
+    steps = [
+        ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers),
+        ("texts", Pipeline([("fill", fill), ("one_hot", coded)]), texts),
+    ]
     columns = ColumnTransformer([step for step in steps if step[2]], verbose_feature_names_out=False)
-    return Pipeline([("columns", columns), ("network", network)])
+    return Pipeline([("columns", columns), ("network", network)]).fit(X, y)
 
 
 def assert_same_transformer(columns, wanted):
@@ -96,9 +105,8 @@ def test_it_equals_the_pipeline_in_memory(form, n_workers, target, gamma, tmp_pa
     assert list(problem.kinds.values()) == ["number", "number", "boolean", "boolean", "text", "text"]
     found = train(problem, Settings(n_hidden=12, gamma=gamma, seed=2), test=0).model
     network = PinvRegressor if target == "y" else PinvClassifier
-    wanted = in_memory(problem.kinds, network(12, gamma=gamma, direct_link=False, fit_intercept=False, random_state=2))
     X = inputs_of(problem)
-    wanted.fit(X, frame[target])
+    wanted = in_memory(problem.kinds, network(12, gamma=gamma, random_state=2), X, frame[target])
     assert_same_transformer(found[0], wanted[0])
     assert found[-1].gamma_ == pytest.approx(wanted[-1].gamma_, rel=1e-8)
     if target == "y":
@@ -115,8 +123,8 @@ def test_the_held_out_score_equals_that_of_the_pipeline_in_memory(form, tmp_path
     problem = read_problem(write(frame, tmp_path / f"rows.{form}"), "y")
     found = train(problem, Settings(n_hidden=12, seed=5), test=0.4, refit=False)
     training, held_out = split_problem(problem, 0.4, seed=5)
-    wanted = in_memory(problem.kinds, PinvRegressor(12, random_state=5, **PAPER))
-    wanted.fit(inputs_of(problem, training.rows), targets_of(training.rows))
+    of_training = inputs_of(problem, training.rows), targets_of(training.rows)
+    wanted = in_memory(problem.kinds, PinvRegressor(12, random_state=5), *of_training)
     assert_same_transformer(found.model[0], wanted[0])
     wrong = wanted.predict(inputs_of(problem, held_out)) - targets_of(held_out)
     assert found.scores["rmse"] == pytest.approx(np.sqrt(np.mean(wrong**2)), rel=1e-9)
@@ -134,7 +142,9 @@ def test_the_inputs_are_those_of_the_transformer(tmp_path):
             blocks = [training.coding.inputs(found) for found in rows.blocks()]
             X = np.concatenate([X.toarray() if is_sparse else X for X in blocks])
             dense = np.concatenate([training.coding.inputs(found, dense=True) for found in rows.blocks()])
-            wanted = training.coding.transformer.transform(inputs_of(problem, rows))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Found unknown categories")
+                wanted = training.coding.transformer.transform(inputs_of(problem, rows))
             np.testing.assert_array_equal(X, wanted.toarray() if is_sparse else wanted)
             np.testing.assert_array_equal(X, dense)
         low, high = training.coding.range
@@ -150,7 +160,7 @@ def test_float32_columns_are_learned_as_float32(tmp_path):
     problem = read_problem(write(frame, tmp_path / "rows.parquet"), "y")
     coding = TablePart.of(problem.rows, problem.survey).coding
     X = inputs_of(problem)
-    wanted = in_memory(problem.kinds, PinvRegressor(9, random_state=0)).fit(X, frame["y"])
+    wanted = in_memory(problem.kinds, PinvRegressor(9, random_state=0), X, frame["y"])
     assert_same_transformer(coding.transformer, wanted[0])
     found = coding.inputs(next(problem.rows.blocks()))
     assert found.dtype == wanted[0].transform(X).dtype == np.float32
@@ -287,6 +297,27 @@ def test_categories_of_a_file_are_texts_whatever_their_codes(tmp_path):
     pa.feather.write_feather(pa.table({"w": texts, "y": y}), str(path), compression="uncompressed")
     problem = read_problem(path, "y")
     trained = train(problem, Settings(n_hidden=140, gamma="gcv"), test=0)
-    assert len(trained.model[0].get_feature_names_out()) == 129
+    assert len(trained.model[0].get_feature_names_out()) == 128
     predict_file(trained.model, path, tmp_path / "p.csv")
     assert np.corrcoef(pd.read_csv(tmp_path / "p.csv")["prediction"], y)[0, 1] > 0.85
+
+
+def test_the_most_frequent_text_stands_for_texts_that_were_not_seen(tmp_path):
+    """Its column would follow from the others: with a constant and a direct link, H would be singular."""
+    frame = table_of().drop(columns=["label", "grade"])
+    problem = read_problem(write(frame, tmp_path / "rows.csv"), "y")
+    model = train(problem, Settings(n_hidden=10), test=0).model
+    orders = {name: texts.tolist() for name, texts in known_texts(model).items()}
+    assert {name: texts[0] for name, texts in orders.items()} == {
+        name: frame[name].fillna(MISSING).mode()[0] for name in ("late", "size")
+    }
+    assert all(texts[1:] == sorted(texts[1:]) for texts in orders.values())
+    linked = PinvRegressor(10, direct_link=True, fit_intercept=True)
+    linked.fit(model[0].transform(inputs_of(problem)), frame["y"])
+    assert linked.rank_ == linked.coef_.shape[-1]
+    unseen, known = (frame.assign(late=text)[:5] for text in ("never seen", orders["late"][0]))
+    write(unseen, tmp_path / "unseen.csv")
+    write(known, tmp_path / "known.csv")
+    for name in ("unseen", "known"):
+        predict_file(model, tmp_path / f"{name}.csv", tmp_path / f"{name}.out.csv", allow_unseen=True)
+    assert (tmp_path / "unseen.out.csv").read_text() == (tmp_path / "known.out.csv").read_text()

@@ -12,7 +12,7 @@ from ocrep._files.formats import DataError
 from ocrep._files.readers import BLOCK_BYTES
 from ocrep._files.row_file import RowFile
 from ocrep.tables import counting
-from ocrep.tables.counting import Distinct, RowSample
+from ocrep.tables.counting import Distinct, MedianSample
 from ocrep.tables.problem import read_problem
 from ocrep.tables.rows import with_target
 from ocrep.tables.survey import survey_of
@@ -124,7 +124,7 @@ def test_the_sample_does_not_depend_on_cutting_and_workers(heights, n_workers):
         patch.setattr(counting, "_FEWEST_ROWS", 1)
 
         def sampled(cuts, workers):
-            samples = [RowSample(2) for _ in range(workers)]
+            samples = [MedianSample(2) for _ in range(workers)]
             for number, rows in enumerate(np.split(np.arange(len(values)), cuts)):
                 sample = samples[number % workers]
                 taken, keys = sample.take(rows)
@@ -143,7 +143,7 @@ def test_the_sample_does_not_depend_on_cutting_and_workers(heights, n_workers):
 def test_the_median_of_a_sample_is_near_that_of_all_rows(monkeypatch):
     monkeypatch.setattr(counting, "SAMPLE_ENTRIES", 10_000)
     values = np.random.default_rng(0).uniform(size=(200_000, 1))
-    sample = RowSample(1)
+    sample = MedianSample(1)
     for start in range(0, len(values), 1000):
         taken, keys = sample.take(np.arange(start, start + 1000))
         sample.add(keys, values[start + taken])

@@ -85,14 +85,20 @@ def test_the_pipeline_is_median_one_hot_and_network(rows):
     problem = read_problem(path, "y")
     model = train(problem, Settings(n_hidden=15, seed=3), test=0).model
     numbers = SimpleImputer(strategy="median").fit_transform(frame[["x", "z", "fresh"]].astype(float))
-    texts = OneHotEncoder(sparse_output=False).fit_transform(frame[["colour"]].fillna(MISSING).astype(object))
-    by_hand = PinvRegressor(15, random_state=3, **PAPER).fit(np.hstack([numbers, texts]), frame["y"])
+    found = frame["colour"].fillna(MISSING)
+    most = found.mode()[0]
+    order = [most, *sorted(set(found) - {most})]
+    texts = OneHotEncoder(categories=[order], drop="first", sparse_output=False).fit_transform(
+        pd.DataFrame({"colour": found.astype(object)})
+    )
+    by_hand = PinvRegressor(15, random_state=3).fit(np.hstack([numbers, texts]), frame["y"])
     wanted = by_hand.predict(np.hstack([numbers, texts]))
     np.testing.assert_allclose(model.predict(inputs_of(problem)), wanted, rtol=1e-7)
     assert model[-1].gamma_ == pytest.approx(by_hand.gamma_)
-    assert known_texts(model)["colour"].tolist() == [MISSING, "blue", "green", "red"]
+    assert known_texts(model)["colour"].tolist() == order
 
 
+@pytest.mark.filterwarnings("ignore:Found unknown categories")  # the only gap may be held out
 def test_scores_are_those_of_the_training_part_and_the_model_that_of_all_rows(rows):
     path, _ = rows
     problem = read_problem(path, "y")

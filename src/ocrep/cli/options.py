@@ -16,8 +16,10 @@ def _complete_gamma(incomplete: str) -> list[str]:
     return [name for name in rules.names() if name.startswith(incomplete)]
 
 
-def gamma_of(text: str) -> str | float:
-    """Parse --gamma: a rule's name, or a number ≥ 0."""
+def gamma_of(text: str | None) -> str | float | None:
+    """Parse --gamma: a rule's name, or a number ≥ 0; None if it was not given."""
+    if text is None:
+        return None
     try:
         number = float(text)
     except ValueError:
@@ -35,8 +37,10 @@ def gamma_of(text: str) -> str | float:
     raise BadParameter(problem, param_hint="--gamma")
 
 
-def n_hidden_of(text: str) -> int | str:
-    """Parse --n-hidden: a whole number ≥ 1, or "auto"."""
+def n_hidden_of(text: str | None) -> int | str | None:
+    """Parse --n-hidden: a whole number ≥ 1, or "auto"; None if it was not given."""
+    if text is None:
+        return None
     if text != "auto" and (not text.isdecimal() or int(text) < 1):
         raise BadParameter(f"{text!r} must be a whole number ≥ 1, or auto.", param_hint="--n-hidden")
     return text if text == "auto" else int(text)
@@ -54,9 +58,11 @@ Data = Annotated[
 ]
 Model = Annotated[Path, Argument(metavar="MODEL", help="A file made by `ocrep fit`.")]
 Target = Annotated[str, Option("--target", "-t", metavar="COLUMN", help="The column to learn.")]
-NHidden = Annotated[str, Option("--n-hidden", metavar="NUMBER|auto", help="Hidden units; auto chooses at most 300.")]
+NHidden = Annotated[
+    str | None, Option("--n-hidden", metavar="NUMBER|auto", help="Hidden units; auto chooses at most 300.")
+]
 _HOW_GAMMA = "How γ is chosen: ocrep, ocrep_cv, kfold, gcv, none, … or a number ≥ 0."
-Gamma = Annotated[str, Option("--gamma", metavar="RULE|NUMBER", autocompletion=_complete_gamma, help=_HOW_GAMMA)]
+Gamma = Annotated[str | None, Option("--gamma", metavar="RULE|NUMBER", autocompletion=_complete_gamma, help=_HOW_GAMMA)]
 Task = Annotated[
     Literal["auto", "regression", "classification"],
     Option("--task", help="auto guesses from the target, and prints the guess."),

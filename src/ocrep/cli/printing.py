@@ -98,6 +98,12 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def features(n_features: int, n_hidden: int) -> str:
+    """Return the number of hidden units, and of the inputs that a direct link adds."""
+    units, n_inputs = counted(n_hidden, "hidden unit"), n_features - n_hidden
+    return units if not n_inputs else f"{n_features:,} features: {units} and {counted(n_inputs, 'input')}"
+
+
 def about_problem(data: Path, problem: Problem) -> list[str]:
     """Return sentences about the rows, the task, and the columns and rows left out."""
     kinds = list(problem.kinds.values())

@@ -24,13 +24,18 @@ MISSING = "(missing)"  # the category that stands for a missing text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coding:
-    """Numbers and booleans with the median in gaps, then a 0/1 column for each text that was seen in training."""
+    """Numbers and booleans with the median in gaps, then a 0/1 column for each text but the most frequent.
+
+    A column for that one would follow from the others: next to an intercept or another column of texts, a network with
+    a direct link would be singular, which takes several times as long to train. A text that was not seen in training
+    counts as the most frequent one.
+    """
 
     kinds: dict[str, ColumnKind]
     medians: dict[str, float]
     """Of the numbers and booleans; NaN for a column that is empty in training, which is filled with 0."""
-    texts: dict[str, dict[str, int]]
-    """The texts of each text column, sorted, with their numbers."""
+    texts: dict[str, list[str]]
+    """The texts of each text column: the most frequent one, then the others, sorted."""
     range: Range
     """The least and the largest value of each input in training."""
     dtype: np.dtype
@@ -42,17 +47,15 @@ class Coding:
     def of(cls, survey: TableSurvey, kinds: dict[str, ColumnKind]) -> Coding:
         """The coding that a survey of the training rows tells."""
         medians = {name: m for name, m in survey.medians().items() if name in kinds and kinds[name] != "text"}
-        counts = {name: _text_counts(survey, name) for name, kind in kinds.items() if kind == "text"}
-        texts = {name: {text: i for i, text in enumerate(found)} for name, found in counts.items()}
+        texts = {name: _texts(survey, name) for name, kind in kinds.items() if kind == "text"}
         columns = [survey.columns[name] for name in medians]
-        # A column without a value is filled with zeros; a text that all rows have in common gives only ones.
+        # A column without a value is filled with zeros.
         low = [column.low if column.n_present else 0.0 for column in columns]
         high = [column.high if column.n_present else 0.0 for column in columns]
-        shares = [count == survey.n_rows for found in counts.values() for count in found.values()]
+        n_others = sum(len(known) - 1 for known in texts.values())
+        of_inputs = np.array([*low, *[0.0] * n_others]), np.array([*high, *[1.0] * n_others])
         dtype = np.dtype(np.float32 if all(column.narrow for column in columns) else np.float64)
-        transformer = fitted_transformer(kinds, medians, {name: list(found) for name, found in texts.items()}, dtype)
-        of_inputs = np.array([*low, *shares], dtype=np.float64), np.array([*high, *[1.0] * len(shares)])
-        return cls(kinds, medians, texts, of_inputs, dtype, transformer)
+        return cls(kinds, medians, texts, of_inputs, dtype, fitted_transformer(kinds, medians, texts, dtype))
 
     @property
     def width(self) -> int:
@@ -69,10 +72,7 @@ class Coding:
             X[:, j] = values
         ones, first = X.reshape(-1), np.arange(len(X)) * self.width
         for places in self._places(rows):
-            if places.min() >= 0:
-                ones[first + places] = 1.0
-            else:
-                ones[(first + places)[places >= 0]] = 1.0
+            ones[(first + places)[places >= 0]] = 1.0
         return X
 
     def _sparse(self, rows: Selected) -> Any:
@@ -82,9 +82,9 @@ class Coding:
             values[:, j], places[:, j] = column, j
         for j, column in enumerate(self._places(rows), p):
             places[:, j] = column
-        seen = places >= 0
-        starts = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
-        return sparse.csr_matrix((values[seen], places[seen], starts), shape=(n, self.width))
+        filled = places >= 0
+        starts = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
+        return sparse.csr_matrix((values[filled], places[filled], starts), shape=(n, self.width))
 
     def _numbers(self, rows: Selected) -> Iterator[np.ndarray]:
         """The numbers and booleans, one column after the other, with their gaps filled."""
@@ -95,23 +95,24 @@ class Coding:
             yield values
 
     def _places(self, rows: Selected) -> Iterator[np.ndarray]:
-        """For each text column the input that is 1; −1 for texts that were not seen in training."""
+        """For each text column the input that is 1; −1 for the most frequent text, and those not seen in training."""
         first = len(self.medians)
         for name, known in self.texts.items():
+            place_of = {text: first + number for number, text in enumerate(known[1:])}
             codes, words = coded_texts(rows.block.columns[name])
-            places = [first + known[word] if word in known else -1 for word in words]
-            places.append(first + known[MISSING] if MISSING in known else -1)
+            places = [place_of.get(word, -1) for word in (*words, MISSING)]  # a missing text has the last code
             yield np.array(places)[rows.of(codes)]
-            first += len(known)
+            first += len(place_of)
 
 
-def _text_counts(survey: TableSurvey, name: str) -> dict[str, int]:
-    """The texts of a column, sorted, with the number of their rows."""
+def _texts(survey: TableSurvey, name: str) -> list[str]:
+    """The texts of a column, the most frequent one first."""
     column = survey.columns[name]
     counts = {text: count for text, (count, _) in column.texts.found.items()}
     if column.n_present < survey.n_rows:
         counts[MISSING] = counts.get(MISSING, 0) + survey.n_rows - column.n_present
-    return dict(sorted(counts.items()))
+    first = min(counts, key=lambda text: (-counts[text], text))
+    return [first, *sorted(counts.keys() - {first})]
 
 
 def fitted_transformer(
@@ -132,8 +133,8 @@ def fitted_transformer(
     frame = pandas.DataFrame({name: pandas.Series(values, dtype=values.dtype) for name, values in columns.items()})
     imputed = SimpleImputer(strategy="median", keep_empty_features=True)
     filled = SimpleImputer(strategy="constant", fill_value=MISSING)
-    # A text that was not seen in training gives zeros in all columns.
-    coded = Pipeline([("fill", filled), ("one_hot", OneHotEncoder(handle_unknown="ignore"))])
+    one_hot = OneHotEncoder(categories=list(texts.values()), drop="first", handle_unknown="ignore")
+    coded = Pipeline([("fill", filled), ("one_hot", one_hot)])
     steps = [("numbers", imputed, list(medians)), ("texts", coded, list(texts))]
     transformer = ColumnTransformer([step for step in steps if step[2]], verbose_feature_names_out=False)
     transformer.fit(frame)

@@ -12,6 +12,7 @@ import numpy as np
 from ocrep import literature
 from ocrep.analysis.compare import compare_rules
 from ocrep.analysis.significance import corrected_paired_t_test
+from ocrep.estimators import PinvRegressor
 from ocrep.tables.problem import Problem, StageProgress, silent
 from ocrep.tables.target import Task
 from ocrep.tables.training import as_data_errors, prepare
@@ -62,7 +63,7 @@ class Comparison:
 def compare_methods(
     problem: Problem,
     *,
-    n_hidden: int = 300,
+    n_hidden: int | None = None,
     n_splits: int = 10,
     test: float = 0.3,
     seed: int = 0,
@@ -71,16 +72,17 @@ def compare_methods(
 ) -> Comparison:
     """Compare on `n_splits` random splits; the rules share one hidden layer on each split.
 
-    Methods of the literature use their own defaults, including the number of units. Errors are RMSE, or the share of
-    misclassified rows.
+    Without `n_hidden` it has the library's default size. Methods of the literature use their own defaults, including
+    the number of units. Errors are RMSE, or the share of misclassified rows.
     """
+    size = PinvRegressor().n_hidden if n_hidden is None else n_hidden
     if n_splits < 2:
         raise ValueError(f"n_splits={n_splits} must be at least 2: one split does not show the spread of the error.")
     found: dict[str, list[float]] = {}
     reasons: dict[str, str] = {}
     for split in range(n_splits):
         progress("Comparing", split, n_splits)
-        for name, error, reason in _on_one_split(problem, n_hidden, test, seed + split, published):
+        for name, error, reason in _on_one_split(problem, size, test, seed + split, published):
             found.setdefault(name, []).append(error)
             reasons[name] = reason or reasons.get(name, "")
     complete = {name: values for name, values in found.items() if np.isfinite(values).all()}
@@ -89,7 +91,7 @@ def compare_methods(
 
 
 def _on_one_split(
-    problem: Problem, n_hidden: int, test: float, seed: int, published: bool
+    problem: Problem, n_hidden: Any, test: float, seed: int, published: bool
 ) -> Iterator[tuple[str, float, str]]:
     """Yield name, test error (NaN if the method cannot be applied) and the reason for that."""
     X, y, X_test, y_test = prepare(problem, test=test, seed=seed)

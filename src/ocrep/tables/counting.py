@@ -1,4 +1,4 @@
-"""`Distinct` and `RowSample`: the different values of a column, and some rows for medians; those of parts merge."""
+"""`Distinct` and `MedianSample`: the different values of a column, and rows for medians; those of parts merge."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Distinct:
         return sorted(self.found, key=lambda value: self.found[value][1])
 
 
-class RowSample:
+class MedianSample:
     """A random sample of rows, all of them while they are few: those whose numbers have the smallest hashes.
 
     Which rows are taken depends neither on how they are cut into blocks nor on the number of workers.
@@ -96,7 +96,7 @@ class RowSample:
             if sum(len(waiting) for waiting, _ in self._waiting) > self.size // 4:
                 self._settle()
 
-    def merge(self, other: RowSample) -> RowSample:
+    def merge(self, other: MedianSample) -> MedianSample:
         """The sample of the rows of both."""
         for keys, values in ((other._keys[: other._n], other._values[: other._n]), *other._waiting):
             self.add(keys, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,8 @@ def predict_file(
 
     `ids` are the columns to copy; None copies the model's id columns that the file has. `proba` adds the probability of
     each class, `std` the standard deviation of each prediction. A text that was not seen in training raises a
-    `DataError`, or is coded as zeros if `allow_unseen`. The suffixes tell the formats; "-" is CSV on standard output.
+    `DataError`, or counts as the most frequent text of its column if `allow_unseen`. The suffixes tell the formats; "-"
+    is CSV on standard output.
     """
     about = describe(model)
     if about is None:
@@ -39,7 +41,8 @@ def predict_file(
     kept = _kept(source, about, ids)
     known = {} if allow_unseen else {name: set(texts) for name, texts in known_texts(model).items()}
     total, done = count_rows(source), 0
-    with table_writer(out) as write:
+    with table_writer(out) as write, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Found unknown categories")  # as `allow_unseen` says
         for block in read_blocks(source, about.kinds, keep=kept):
             _check_texts(block, known)
             write(_predicted(model, block, proba=proba, std=std))
@@ -79,7 +82,7 @@ def _check_texts(block: TableBlock, known: dict[str, set[str]]) -> None:
         what = "no text" if values.iloc[row] == MISSING else repr(values.iloc[row])
         raise DataError(
             f"Column {name!r} holds {what} in row {block.start + row + 1}, which was not seen in training: "
-            "correct it, or use --allow-unseen to code it as none of the known texts."
+            "correct it, or use --allow-unseen to take the most frequent text in its place."
         )
 
 

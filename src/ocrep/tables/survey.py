@@ -22,7 +22,7 @@ from ocrep._files.convert import (
     numbers_of,
 )
 from ocrep._linalg.parallel import accumulate, worker_count
-from ocrep.tables.counting import Distinct, RowSample
+from ocrep.tables.counting import Distinct, MedianSample
 from ocrep.tables.rows import Selected
 from ocrep.tables.target import TargetSurvey
 
@@ -158,7 +158,7 @@ class TableSurvey:
         self.columns = {name: ColumnSurvey(kind) for name, kind in kinds.items()}
         self._of_target, self._target = TargetSurvey(), target
         self._sampled = [name for name, kind in kinds.items() if kind in (None, "number", "boolean")]
-        self._sample = RowSample(len(self._sampled))
+        self._sample = MedianSample(len(self._sampled))
 
     def add(self, rows: Selected) -> TableSurvey:
         """Look at some rows; the survey itself is changed."""

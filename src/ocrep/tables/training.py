@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from ocrep._files.formats import DataError
 from ocrep._rows.scan.scan import ProgressFunction, Scan
-from ocrep.estimators import PinvClassifier, PinvRegressor
+from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.tables.coding import MISSING, Coding
 from ocrep.tables.parts import TablePart, split_problem
 from ocrep.tables.problem import InputKind, Problem, StageProgress, silent
@@ -23,17 +23,25 @@ from ocrep.tables.rows import TableRows
 from ocrep.tables.target import Task
 
 _ATTRIBUTE = "ocrep_table_"
+Network = PinvRegressor | PinvClassifier | PinvRegressorCV | PinvClassifierCV
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The user's choices for the network."""
+    """The user's choices for the network; None is the library's default."""
 
-    n_hidden: int | str = 300
-    gamma: str | float = "ocrep"
-    intercept: bool = False
+    candidates: str = "default"
+    """The layers to choose among, unless size, rule or intercept are given."""
+    n_hidden: int | str | None = None
+    gamma: str | float | None = None
+    intercept: bool | None = None
     calibrate: bool = False
     seed: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one network is asked for, and not the best of several."""
+        return (self.n_hidden, self.gamma, self.intercept) != (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +68,21 @@ class Trained:
     seconds: float  # time of the last training
 
 
-def network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
-    """Return an untrained network for a task."""
-    options: dict[str, Any] = {
-        "direct_link": False,
-        "fit_intercept": settings.intercept,
-        "random_state": settings.seed,
-    }
+def network(task: Task, settings: Settings) -> Network:
+    """Return an untrained network for a task: one, or one whose layer is chosen among candidates."""
+    if settings.is_plain:
+        return plain_network(task, settings)
+    kind = PinvRegressorCV if task == "regression" else PinvClassifierCV
+    return kind(settings.candidates, random_state=settings.seed)
+
+
+def plain_network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
+    """Return an untrained network of one layer."""
+    given = {"n_hidden": settings.n_hidden, "gamma": settings.gamma, "fit_intercept": settings.intercept}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if task == "regression":
-        return PinvRegressor(settings.n_hidden, gamma=settings.gamma, **options)
-    calibrate = "loo" if settings.calibrate else None
-    return PinvClassifier(settings.n_hidden, gamma=settings.gamma, calibrate=calibrate, **options)
+        return PinvRegressor(**options, random_state=settings.seed)
+    return PinvClassifier(**options, calibrate="loo" if settings.calibrate else None, random_state=settings.seed)
 
 
 def describe(model: Any) -> Description | None:

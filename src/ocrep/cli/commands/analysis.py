@@ -30,8 +30,8 @@ def diagnose(
     data: Data,
     target: Target,
     report: Annotated[Path | None, Option("--report", "-r", metavar="HTML", help="The page to write.")] = None,
-    n_hidden: NHidden = "300",
-    gamma: Gamma = "ocrep",
+    n_hidden: NHidden = None,
+    gamma: Gamma = None,
     task: Task = "auto",
     test: Test = 0.3,
     seed: Seed = 0,
@@ -45,15 +45,17 @@ def diagnose(
     from ocrep import report as reports
     from ocrep._files.writing import check_output, writing
     from ocrep.tables.problem import read_problem
-    from ocrep.tables.training import Settings, as_data_errors, network, prepare
+    from ocrep.tables.training import Settings, as_data_errors, plain_network, prepare
 
     if report is not None:
         check_output(report, source=data)
     with printing.progress_bar() as progress:
-        problem = read_problem(data, target, task=task, ignore=ignore or (), drop_missing_target=drop_missing_target)
+        problem = read_problem(
+            data, target, task=task, ignore=ignore or (), drop_missing_target=drop_missing_target, progress=progress
+        )
         progress("Diagnosing", 0, None)
         parts = prepare(problem, test=test, seed=seed)
-        estimator = network(problem.task, Settings(seed=seed, **chosen))
+        estimator = plain_network(problem.task, Settings(seed=seed, **chosen))
         with as_data_errors():
             found = reports.diagnose(estimator, *parts, title=f"{data.name}: {target}")
         if report is not None:
@@ -72,7 +74,7 @@ def compare(
     data: Data,
     target: Target,
     splits: Annotated[int, Option("--splits", min=2, help="Random splits.")] = 10,
-    n_hidden: Annotated[int, Option("--n-hidden", min=1, help="Hidden units for the rules.")] = 300,
+    n_hidden: Annotated[int | None, Option("--n-hidden", min=1, help="Hidden units for the rules.")] = None,
     task: Task = "auto",
     test: Test = 0.3,
     seed: Seed = 0,
@@ -89,7 +91,9 @@ def compare(
     from ocrep.tables.problem import read_problem
 
     with printing.progress_bar() as progress:
-        problem = read_problem(data, target, task=task, ignore=ignore or (), drop_missing_target=drop_missing_target)
+        problem = read_problem(
+            data, target, task=task, ignore=ignore or (), drop_missing_target=drop_missing_target, progress=progress
+        )
         found = compare_methods(
             problem, n_hidden=n_hidden, n_splits=splits, test=test, seed=seed, published=published, progress=progress
         )

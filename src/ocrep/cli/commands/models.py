@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
@@ -12,11 +12,16 @@ from ocrep.cli import options, printing
 from ocrep.cli.options import AsJson, Data, DropMissingTarget, Gamma, Ignore, Model, NHidden, Seed, Target, Task, Test
 
 if TYPE_CHECKING:
+    from ocrep.tables.choice import LayerChoice
     from ocrep.tables.problem import Problem
     from ocrep.tables.training import Trained
 
 IdsOfFit = Annotated[
     list[str] | None, Option("--id", metavar="COLUMN", help="Not an input, but copied to predictions; may be repeated.")
+]
+Candidates = Annotated[
+    Literal["quick", "default", "thorough"] | None,
+    Option("--candidates", help="How many networks to choose among, by exact cross-validation."),
 ]
 Refit = Annotated[
     bool, Option("--refit/--no-refit", help="Train the saved model on all rows, or on the training part only.")
@@ -27,22 +32,28 @@ def fit(
     data: Data,
     target: Target,
     out: Annotated[Path, Option("--out", "-o", metavar="MODEL", help="The model file to write (.skops).")],
-    n_hidden: NHidden = "300",
-    gamma: Gamma = "ocrep",
+    candidates: Candidates = None,
+    n_hidden: NHidden = None,
+    gamma: Gamma = None,
     task: Task = "auto",
     test: Test = 0.3,
     seed: Seed = 0,
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignore = None,
     ids: IdsOfFit = None,
-    intercept: Annotated[bool, Option("--intercept", help="Add an intercept to the output.")] = False,
-    calibrate: Annotated[bool, Option("--calibrate", help="Learn probabilities too (classification).")] = False,
+    intercept: Annotated[
+        bool | None, Option("--intercept/--no-intercept", help="Whether the output of one network has a constant.")
+    ] = None,
+    calibrate: Annotated[bool, Option("--calibrate", help="Learn probabilities with one network too.")] = False,
     refit: Refit = True,
     as_json: AsJson = False,
 ) -> None:
     """Train a network on a file of rows, measure its error on held-out rows, and save it."""
     chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
     options.check_share(test, zero=True)
+    if candidates is not None and (n_hidden, gamma, intercept) != (None, None, None):
+        fixed = "it chooses the network, which --n-hidden, --gamma and --intercept fix: leave out one or the other."
+        raise BadParameter(fixed, param_hint="--candidates")
     from ocrep._files.writing import check_output, writing
     from ocrep.serialization import save_model
     from ocrep.tables.problem import UsageError, read_problem
@@ -51,21 +62,30 @@ def fit(
     check_output(out, source=data)
     with printing.progress_bar() as progress:
         problem = read_problem(
-            data, target, task=task, ignore=ignore or (), ids=ids or (), drop_missing_target=drop_missing_target
+            data,
+            target,
+            task=task,
+            ignore=ignore or (),
+            ids=ids or (),
+            drop_missing_target=drop_missing_target,
+            progress=progress,
         )
         if calibrate and problem.task != "classification":
             raise UsageError("--calibrate is for classification, but this is a regression.")
+        chosen |= {"candidates": candidates} if candidates else {}
         settings = Settings(intercept=intercept, calibrate=calibrate, seed=seed, **chosen)
         trained = train(problem, settings, test=test, refit=refit, progress=progress)
         with writing(out):
             save_model(trained.model, out)
     if as_json:
-        printing.json_object(_fit_result(problem, trained, gamma, out))
+        printing.json_object(_fit_result(problem, trained, out))
     else:
-        _print_fit(data, problem, trained, gamma, out)
+        _print_fit(data, problem, trained, out)
 
 
-def _fit_result(problem: Problem, trained: Trained, gamma: str, out: Path) -> dict[str, Any]:
+def _fit_result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]:
+    network = trained.model[-1]
+    choice = _choice_of(network)
     return {
         "model": str(out),
         "task": problem.task,
@@ -79,10 +99,17 @@ def _fit_result(problem: Problem, trained: Trained, gamma: str, out: Path) -> di
         "n_test": trained.n_test,
         "scores": trained.scores,
         "trained_on_all_rows": trained.on_all_rows,
-        "rule": gamma,
-        **_fitted_numbers(trained.model[-1]),
+        "layer_choice": choice and choice.to_json(),
+        "rule": str(network.gamma),
+        **_fitted_numbers(network),
         "seconds": trained.seconds,
     }
+
+
+def _choice_of(network: Any) -> LayerChoice | None:
+    from ocrep.tables.choice import LayerChoice
+
+    return LayerChoice.of(network)
 
 
 def _fitted_numbers(network: Any) -> dict[str, Any]:
@@ -91,15 +118,18 @@ def _fitted_numbers(network: Any) -> dict[str, Any]:
     return {name: getattr(network, f"{name}_", None) for name in names}
 
 
-def _print_fit(data: Path, problem: Problem, trained: Trained, gamma: str, out: Path) -> None:
+def _print_fit(data: Path, problem: Problem, trained: Trained, out: Path) -> None:
     network = trained.model[-1]
+    choice = _choice_of(network)
     before, after = network.condition_number_, network.regularized_condition_number_
+    n_features = network.coef_.shape[-1]
     printing.lines(*printing.about_problem(data, problem), "")
     pairs = [
         *printing.score_pairs(trained.scores, trained.n_test),
-        ("γ", f"{network.gamma_:.3g} ({gamma})" if network.gamma_ else "0 (not regularized)"),
+        *(choice.sentences() if choice else ()),
+        ("γ", f"{network.gamma_:.3g} ({network.gamma})" if network.gamma_ else "0 (not regularized)"),
         ("condition number", f"{before:.3g} before, {after:.3g} with γ"),
-        ("rank", f"{network.rank_} of {printing.counted(network.n_hidden_, 'hidden unit')}"),
+        ("rank", f"{network.rank_} of {printing.features(n_features, network.n_hidden_)}"),
         ("time to train", f"{trained.seconds:.2f} s"),
     ]
     printing.pairs(pairs)
@@ -153,9 +183,11 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     info, about = model_info(model), describe(fitted)
     network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
     numbers = {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)}
+    choice = _choice_of(network)
     if as_json:
         table = None if about is None else asdict(about)
-        printing.json_object({"file": asdict(info), "table": table, "network": numbers})
+        told = {"file": asdict(info), "table": table, "network": numbers, "layer_choice": choice and choice.to_json()}
+        printing.json_object(told)
         return
     pairs = [
         ("file", f"{info.type_name}, written {info.created}"),
@@ -167,6 +199,7 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
         pairs += [("predicts", f"{about.target} ({about.task})"), ("inputs", ", ".join(by_kind))]
         pairs += [("ids", ", ".join(about.ids))] if about.ids else []
         pairs += printing.score_pairs(about.scores, None)
+    pairs += choice.sentences() if choice else []
     pairs += [
         (name.replace("_", " "), f"{value:.3g}" if isinstance(value, float) else str(value))
         for name, value in numbers.items()
