@@ -15,7 +15,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
-from support.problems import PAPER
 from support.program_tables import inputs_of, targets_of
 
 from ocrep import PinvClassifier, PinvRegressor

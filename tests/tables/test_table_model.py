@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
-from support.problems import PAPER
 from support.program_tables import inputs_of, targets_of
 
 from ocrep import PinvRegressor, load_model, save_model
