@@ -1,6 +1,6 @@
 """Count how often one fit in memory changes from one file of ocrep to another: `python tools/count_switches.py`.
 
-The fit is `PinvRegressor(n_hidden=50, gamma="ocrep", random_state=0).fit(X, y)`, constructor included, on one thread,
+The fit is that of the paper's network with 50 units, constructor included, on one thread,
 after a first fit that makes the lazy imports.
 
 A function counts once, when it is first entered. It is a switch if the nearest function of ocrep that called it,
@@ -25,6 +25,7 @@ from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
+PAPER = {"direct_link": False, "fit_intercept": False}
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
@@ -97,9 +98,9 @@ def count(n_rows: int = 500, n_features: int = 5) -> Switches:
     recorder = Recorder(Path(ocrep.__file__).parent)
     estimator = ocrep.PinvRegressor
     with patch.dict(os.environ, ONE_THREAD), threadpool_limits(1):
-        estimator(n_hidden=50, gamma="ocrep", random_state=0).fit(X, y)
+        estimator(n_hidden=50, gamma="ocrep", random_state=0, **PAPER).fit(X, y)
         with recorder.recording():
-            estimator(n_hidden=50, gamma="ocrep", random_state=0).fit(X, y)
+            estimator(n_hidden=50, gamma="ocrep", random_state=0, **PAPER).fit(X, y)
     return recorder.result()
 
 

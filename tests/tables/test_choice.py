@@ -7,7 +7,8 @@ from ocrep import PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.datasets import load
 from ocrep.tables.choice import LayerChoice, layer
 
-SMALL = [{"n_hidden": 5}, {"n_hidden": 40, "activation": "tanh", "weight_scale": 2.0}]
+BARE = {"direct_link": False}
+SMALL = [{"n_hidden": 5, **BARE}, {"n_hidden": 40, "activation": "tanh", "weight_scale": 2.0, **BARE}]
 
 
 def test_the_best_and_the_next_best_of_a_regression():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import iadd
 from typing import TypeAlias
 
 import numpy as np
@@ -36,7 +37,7 @@ class GramSums:
         return cls(None, Counts.none(RowBlock.of(*block), intercept)).add(block)
 
     def add(self, block: Encoded) -> GramSums:
-        """The sums with one more block; arrays that this object holds are changed in place."""
+        """The sums with one more block; arrays that this object holds may be changed in place."""
         rows = RowBlock.of(*block)
         # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
         with np.errstate(invalid="ignore", over="ignore"):
@@ -49,9 +50,8 @@ class GramSums:
             products = (xp.matmul(Ht, H), xp.matmul(Ht, rest), of_ones, xp.sum(T * T, axis=0))
             if self.sums is None:
                 return GramSums(products, counts)
-            for total, product in zip(self.sums, products, strict=True):
-                total += product
-        return GramSums(self.sums, counts)
+            sums = tuple(map(iadd, self.sums, products))  # in place where the library can
+        return GramSums(sums, counts)
 
     def merge(self, other: GramSums) -> GramSums:
         """The sums over the rows of both, which must be about the same shift."""

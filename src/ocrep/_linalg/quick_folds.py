@@ -236,6 +236,9 @@ class _NoVectors:
     def times(self, x: Array) -> Array:
         raise NotImplementedError
 
+    def squared_columns(self, sigma: Array) -> Array:
+        raise NotImplementedError
+
     def coordinates(self, H: Array) -> Array:
         raise NotImplementedError
 

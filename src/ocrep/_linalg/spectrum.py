@@ -37,6 +37,9 @@ class RightVectors(Protocol):
     def transposed(self) -> Array:
         """Vᵀ, p × M."""
 
+    def squared_columns(self, sigma: Array) -> Array:
+        """The squared length of each column of H = UΣVᵀ."""
+
     def times(self, x: Array) -> Array:
         """V·x for x of shape (…, p, k)."""
 
@@ -56,6 +59,9 @@ class StoredVectors:
 
     def transposed(self) -> Array:
         return self.Vt
+
+    def squared_columns(self, sigma: Array) -> Array:
+        return array_namespace(sigma).sum((sigma[:, None] * self.Vt) ** 2, axis=0)
 
     def times(self, x: Array) -> Array:
         V = array_namespace(x).matrix_transpose(self.Vt)

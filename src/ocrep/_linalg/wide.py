@@ -50,6 +50,11 @@ class RowVectors:
         parts = [xp.matmul(xp.matrix_transpose(A), self.B) for _, A in self.rows.columns(self.shift)]
         return xp.matrix_transpose(xp.concat(parts) / self.D)
 
+    def squared_columns(self, sigma: Array) -> Array:
+        xp, scaled = array_namespace(self.B), self.B * (sigma / self.D)
+        columns = (xp.matmul(xp.matrix_transpose(A), scaled) for _, A in self.rows.columns(self.shift))
+        return xp.concat([xp.vecdot(some, some) for some in columns])
+
     def times(self, x: Array) -> Array:
         xp, (*several, _, k) = array_namespace(x), x.shape
         combined = xp.matmul(self.B, x / self.D[:, None])

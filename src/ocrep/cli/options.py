@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
@@ -76,3 +76,14 @@ Ignore = Annotated[
     list[str] | None, Option("--ignore", metavar="COLUMN", help="A column that is not an input; may be repeated.")
 ]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
+
+
+def network_of(
+    candidates: str | None, n_hidden: str | None, gamma: str | None, intercept: bool | None
+) -> dict[str, Any]:
+    """What `fit` trains: one network as the options say, or one of the candidates; not both."""
+    if candidates is not None and (n_hidden, gamma, intercept) != (None, None, None):
+        fixed = "it chooses the network, which --n-hidden, --gamma and --intercept fix: leave out one or the other."
+        raise BadParameter(fixed, param_hint="--candidates")
+    chosen = {"gamma": gamma_of(gamma), "n_hidden": n_hidden_of(n_hidden), "intercept": intercept}
+    return chosen if candidates is None else {**chosen, "candidates": candidates}

@@ -16,7 +16,7 @@ from ocrep import rules
 from ocrep._documentation import Linked, inherit_sections
 from ocrep._errors import unchanged_on_error
 from ocrep._features.random_layer import RandomLayer
-from ocrep._linalg.arrays import array_namespace
+from ocrep._linalg.arrays import array_namespace, to_device_of
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
@@ -269,6 +269,8 @@ class ClosedForm(Linked, BaseEstimator, ABC):
         self.condition_number_ = solution.condition
         self.regularized_condition_number_ = solution.regularized_condition
         self._store_outputs(training)
+        if isinstance(self.gamma_, np.ndarray):  # one γ per target
+            self.gamma_ = to_device_of(self.coef_, self.gamma_)
         self.__dict__.pop("calibrator_", None)
         if training.calibrator is not None:
             self.calibrator_ = training.calibrator

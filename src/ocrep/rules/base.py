@@ -203,7 +203,7 @@ def _ratio_of_columns(spectrum: Spectrum) -> float:
     if not spectrum.rank:
         return 1.0
     xp = array_namespace(spectrum.sigma)
-    squares = xp.sum((spectrum.sigma[:, None] * spectrum.right.transposed()) ** 2, axis=0)
+    squares = spectrum.right.squared_columns(spectrum.sigma)
     longest = float(xp.max(squares))
     smallest = (spectrum.right.n_features * EPS) ** 2 * longest
     return float(xp.min(xp.where(squares > smallest, squares, longest))) / longest

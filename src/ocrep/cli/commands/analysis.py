@@ -50,9 +50,8 @@ def diagnose(
     if report is not None:
         check_output(report, source=data)
     with printing.progress_bar() as progress:
-        problem = read_problem(
-            data, target, task=task, ignore=ignore or (), drop_missing_target=drop_missing_target, progress=progress
-        )
+        rows: dict[str, Any] = {"ignore": ignore or (), "drop_missing_target": drop_missing_target}
+        problem = read_problem(data, target, task=task, progress=progress, **rows)
         progress("Diagnosing", 0, None)
         parts = prepare(problem, test=test, seed=seed)
         estimator = plain_network(problem.task, Settings(seed=seed, **chosen))

@@ -49,11 +49,8 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Train a network on a file of rows, measure its error on held-out rows, and save it."""
-    chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
+    chosen = options.network_of(candidates, n_hidden, gamma, intercept)
     options.check_share(test, zero=True)
-    if candidates is not None and (n_hidden, gamma, intercept) != (None, None, None):
-        fixed = "it chooses the network, which --n-hidden, --gamma and --intercept fix: leave out one or the other."
-        raise BadParameter(fixed, param_hint="--candidates")
     from ocrep._files.writing import check_output, writing
     from ocrep.serialization import save_model
     from ocrep.tables.problem import UsageError, read_problem
@@ -61,19 +58,11 @@ def fit(
 
     check_output(out, source=data)
     with printing.progress_bar() as progress:
-        problem = read_problem(
-            data,
-            target,
-            task=task,
-            ignore=ignore or (),
-            ids=ids or (),
-            drop_missing_target=drop_missing_target,
-            progress=progress,
-        )
+        rows: dict[str, Any] = {"ignore": ignore or (), "ids": ids or (), "drop_missing_target": drop_missing_target}
+        problem = read_problem(data, target, task=task, progress=progress, **rows)
         if calibrate and problem.task != "classification":
             raise UsageError("--calibrate is for classification, but this is a regression.")
-        chosen |= {"candidates": candidates} if candidates else {}
-        settings = Settings(intercept=intercept, calibrate=calibrate, seed=seed, **chosen)
+        settings = Settings(calibrate=calibrate, seed=seed, **chosen)
         trained = train(problem, settings, test=test, refit=refit, progress=progress)
         with writing(out):
             save_model(trained.model, out)
