@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky, device_of, times_inverse
+from ocrep._linalg.blocks import row_slices
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.held_out_rows import HeldOut
 from ocrep._linalg.parallel import at_once
@@ -52,8 +53,8 @@ class RowVectors:
 
     def squared_columns(self, sigma: Array) -> Array:
         xp, scaled = array_namespace(self.B), self.B * (sigma / self.D)
-        columns = (xp.matmul(xp.matrix_transpose(A), scaled) for _, A in self.rows.columns(self.shift))
-        return xp.concat([xp.vecdot(some, some) for some in columns])
+        few = [scaled[:, some] for some in row_slices(scaled.shape[1], 16)]  # so that little is held at a time
+        return xp.concat([sum(_squares(A, S) for S in few) for _, A in self.rows.columns(self.shift)])
 
     def times(self, x: Array) -> Array:
         xp, (*several, _, k) = array_namespace(x), x.shape
@@ -305,3 +306,10 @@ def _lq(A: Array) -> tuple[Array, Array]:
     else:
         Q, R = xp.linalg.qr(xp.matrix_transpose(A), mode="reduced")
     return xp.matrix_transpose(R), xp.matrix_transpose(Q)
+
+
+def _squares(A: Array, S: Array) -> Array:
+    """The squared length of each row of AᵀS."""
+    xp = array_namespace(A)
+    products = xp.matmul(xp.matrix_transpose(A), S)
+    return xp.vecdot(products, products)

@@ -16,7 +16,7 @@ from ocrep import rules
 from ocrep._documentation import Linked, inherit_sections
 from ocrep._errors import unchanged_on_error
 from ocrep._features.random_layer import RandomLayer
-from ocrep._linalg.arrays import array_namespace, to_device_of
+from ocrep._linalg.arrays import array_namespace
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
@@ -269,8 +269,6 @@ class ClosedForm(Linked, BaseEstimator, ABC):
         self.condition_number_ = solution.condition
         self.regularized_condition_number_ = solution.regularized_condition
         self._store_outputs(training)
-        if isinstance(self.gamma_, np.ndarray):  # one γ per target
-            self.gamma_ = to_device_of(self.coef_, self.gamma_)
         self.__dict__.pop("calibrator_", None)
         if training.calibrator is not None:
             self.calibrator_ = training.calibrator
@@ -294,7 +292,9 @@ class ClosedForm(Linked, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse, tags.array_api_support = True, True
+        tags.input_tags.sparse = True
+        # With one γ per target, γ is an array on the host.
+        tags.array_api_support = not getattr(self, "gamma_per_target", False)
         return tags
 
 
