@@ -67,9 +67,8 @@ def fit(
         with writing(out):
             save_model(trained.model, out)
     if as_json:
-        printing.json_object(_fit_result(problem, trained, out))
-    else:
-        _print_fit(data, problem, trained, out)
+        return printing.json_object(_fit_result(problem, trained, out))
+    return _print_fit(data, problem, trained, out)
 
 
 def _fit_result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]:
