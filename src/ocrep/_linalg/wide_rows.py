@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import iadd
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, device_of, with_rows
 from ocrep._linalg.blocks import row_slices
@@ -90,7 +89,10 @@ class WideRows:
         xp, total = array_namespace(self.T), None
         for _, A in self.columns(shift):
             product = xp.matmul(A, xp.matrix_transpose(A))
-            total = product if total is None else iadd(total, product)  # in place where the library can
+            if total is None:
+                total = product
+            else:
+                total += product
         return total
 
     def features(self, shift: Array | None) -> Array:
