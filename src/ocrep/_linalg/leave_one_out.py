@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace, as_columns, as_float64, device_of
-from ocrep._linalg.blocks import RowBlocks, slices_of
+from ocrep._linalg.arrays import EPS, Array, array_namespace, as_columns, as_float64, device_of, to_host
+from ocrep._linalg.blocks import Encoded, RowBlocks, slices_of
 from ocrep._linalg.by_target import row_of
+from ocrep._linalg.lone_rows import Refit, are_alone, refits
 from ocrep._linalg.spectrum import Spectrum
 
 
@@ -22,8 +23,10 @@ def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
 def press_by_target(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
     """The same for each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
     total: Any = 0.0
-    for block in _blocks(spectrum, rows):
+    for block, refitted, _ in _blocks(spectrum, rows):
         total = total + block.squared_errors(gamma)
+        for fit in refitted:
+            total = total + fit.held_out.squared_errors(gamma)
     return total
 
 
@@ -36,8 +39,7 @@ def left_out_outputs(
     each target.
     """
     xp, row, solution = array_namespace(spectrum.sigma), row_of(spectrum, gamma), spectrum.solution(gamma)
-    for H, T, weight in rows.blocks():
-        block = _Block.of(spectrum, H, T, weight)
+    for block, refitted, (H, T, weight) in _blocks(spectrum, rows, read=True, one=True):
         T = as_columns(T)
         left = block.leverage_left(row)
         if block.frequencies:
@@ -47,7 +49,8 @@ def left_out_outputs(
         counts = (block.root_weight > 0.0)[:, None]
         root = xp.where(counts, block.root_weight[:, None], xp.ones_like(errors[:, :1]))
         plain = T - xp.matmul(as_columns(H), xp.matrix_transpose(solution.weights)) - solution.intercept
-        yield T - xp.where(counts, errors / root, plain), T, weight
+        outputs = T - xp.where(counts, errors / root, plain)
+        yield _with(outputs, block.alone, [fit.output(gamma) for fit in refitted]), T, weight
 
 
 def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> Iterator[tuple[Array, Array]]:
@@ -58,7 +61,7 @@ def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarr
     left out, and with the errors comes how often each stands for an equal one.
     """
     xp, row = array_namespace(spectrum.sigma), row_of(spectrum, gamma)
-    for block in _blocks(spectrum, rows):
+    for block, refitted, _ in _blocks(spectrum, rows, one=True):
         left, root = block.leverage_left(row), block.root_weight
         root = xp.where(root > 0.0, root, xp.ones_like(root))
         times = xp.round(root * root) if block.frequencies else xp.ones_like(root)
@@ -67,16 +70,38 @@ def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarr
         # The rows inside have residual and 1 − h over γ: of the ratio, √γ is missing.
         scale = xp.where(block.inside[:, :, None], row**0.5, xp.ones_like(row)) / xp.sqrt(left)
         (counts,) = xp.nonzero(block.root_weight > 0.0)
-        yield xp.take((block.residual(row) * scale)[:, 0, :], counts, axis=0), xp.take(times, counts, axis=0)
+        errors = (block.residual(row) * scale)[:, 0, :]
+        errors = _with(errors, block.alone, [fit.standardized_error(gamma) for fit in refitted])
+        yield xp.take(errors, counts, axis=0), xp.take(times, counts, axis=0)
 
 
-def _blocks(spectrum: Spectrum, rows: RowBlocks) -> Iterator[_Block]:
-    """All rows, of which those of zero weight may be missing; they are read only if their U is not known."""
+def _blocks(
+    spectrum: Spectrum, rows: RowBlocks, *, read: bool = False, one: bool = False
+) -> Iterator[tuple[_Block, Sequence[Refit], Encoded]]:
+    """All rows, of which those of zero weight may be missing, and the refits of those that are alone.
+
+    The rows are read only if their U is not known, or to `read` them too. With `one`, whole weights are frequencies.
+    """
     left = spectrum.left
-    if left is not None:
-        yield _Block.known(spectrum, left.U, left.T, left.root_weight)
-    else:
-        yield from (_Block.of(spectrum, *block) for block in rows.blocks())
+    if left is not None and not read:
+        yield _Block.known(spectrum, left.U, left.T, left.root_weight), (), (None, left.T, None)
+        return
+    refitted: list[list[Refit]] | None = None
+    for place, encoded in enumerate(rows.blocks()):
+        block = _Block.of(spectrum, *encoded)
+        if refitted is None and bool(array_namespace(block.U).any(block.alone)):
+            again = (_Block.of(spectrum, *each) for each in rows.blocks())
+            alone, frequencies = zip(*((each.alone, each.frequencies) for each in again), strict=True)
+            refitted = refits(rows, alone, intercept=spectrum.intercept_fitted, frequencies=one and all(frequencies))
+        yield block, refitted[place] if refitted else (), encoded
+
+
+def _with(values: Array, alone: Array, found: Sequence[Array]) -> Array:
+    """The same values, with those found by refits in the rows that are alone."""
+    if not found:
+        return values
+    xp, fits = array_namespace(values), iter(found)
+    return xp.stack([next(fits) if mine else values[i, :] for i, mine in enumerate(to_host(alone))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +121,8 @@ class _Block:
     """1 − Σ u² − the intercept's leverage: what is left of 1 at γ = 0."""
     unexplained: Array
     """√w (T − mean) − U UᵀT."""
+    alone: Array
+    """Which rows are refitted, because rounding hides what the others say about them."""
 
     @classmethod
     def of(cls, spectrum: Spectrum, H: Any, T: Any, weight: Any) -> _Block:
@@ -103,6 +130,8 @@ class _Block:
         xp = array_namespace(H)
         root = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if weight is None else xp.sqrt(weight)
         U = spectrum.right.coordinates(root[:, None] * (H - spectrum.mean_H)) / spectrum.sigma
+        if spectrum.left is not None:  # without the rounding of σ₁/σ_p that coordinates bring
+            U = _nearest(U, spectrum.left.U)
         return cls.known(spectrum, U, T, root)
 
     @classmethod
@@ -117,7 +146,8 @@ class _Block:
         full = spectrum.rank + int(spectrum.intercept_fitted) >= spectrum.n_rows
         inside = outside <= (xp.inf if full else 64.0 * EPS * max(spectrum.rank, 1))
         inside = inside & (root > 0.0)
-        return cls(U, spectrum, root, inside[:, None], outside, unexplained)
+        alone = are_alone(spectrum, U, outside) & (root > 0.0) & (spectrum.left is None)
+        return cls(U, spectrum, root, inside[:, None], outside, unexplained, alone)
 
     @property
     def frequencies(self) -> bool:
@@ -127,14 +157,15 @@ class _Block:
         return self.spectrum.n == self.spectrum.weight_sum and bool(xp.all(whole))
 
     def squared_errors(self, gamma: Array) -> Array:
-        """Σ w(t − left-out prediction)² over the rows, γ × targets."""
+        """Σ w(t − left-out prediction)² over the rows that are not alone, γ × targets."""
         xp, entries, own = array_namespace(self.U), max(*self.U.shape, 1), gamma.shape[1] > 1
-        found = []
+        found, alone = [], self.alone[:, None, None]
         for some in slices_of(gamma.shape[0], entries):
             errors = []
             for targets in slices_of(self.unexplained.shape[1], gamma[some, :].shape[0] * entries):
                 each = gamma[some, targets] if own else gamma[some, :]
                 error = self.residual(each, targets) / self.leverage_left(each)
+                error = xp.where(alone, xp.zeros_like(error), error)
                 errors.append(xp.sum(error * error, axis=0))
             found.append(xp.concat(errors, axis=1))
         return xp.concat(found)
@@ -174,3 +205,14 @@ class _Block:
             return limit
         usual = rest[:, None, :] + times(spectrum.shrinkage(gamma))
         return usual if limit is None else xp.where(inside, limit, usual)
+
+
+def _nearest(U: Array, known: Array) -> Array:
+    """For each row the nearest of the known rows, whose order may differ."""
+    xp = array_namespace(U)
+    if not known.shape[0]:
+        return U
+    squares = xp.sum(known * known, axis=1)
+    near = xp.argmin(squares[None, :] - 2.0 * xp.matmul(U, xp.matrix_transpose(known)), axis=1)
+    counts = xp.any(U != 0.0, axis=1)[:, None]
+    return xp.where(counts, xp.take(known, near, axis=0), U)

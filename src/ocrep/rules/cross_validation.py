@@ -60,7 +60,8 @@ class LOO(GridRule):
     """Leave-one-out: minimise PRESS(γ) = Σ (residual_i/(1 − h_i))², which equals n refits without one row each.
 
     The intercept is refitted too; a weighted row counts as one row. The rows are read once more, for all γ together,
-    so the optimum is refined by a parabola through the best grid points. Reference: Allen, Technometrics 16 (1974).
+    so the optimum is refined by a parabola through the best grid points. A row whose 1 − h_i is rounding noise, such as
+    a sentinel of 10¹⁰, is really refitted, at most one row for each feature. Reference: Allen, Technometrics 16 (1974).
     """
 
     name = "loo"
