@@ -97,8 +97,9 @@ def test_fit_says_the_same_of_csv_and_parquet(folder):
         assert {key: csv[key] for key in same} == {key: parquet[key] for key in same}
         assert csv["n_train"] + csv["n_test"] == record.n_rows
         assert csv["n_test"] == np.ceil(0.3 * record.n_rows)
-        error, baseline = (key for key in csv["scores"] if key != "r2")
-        assert csv["scores"][error] < csv["scores"][baseline]
+        error = "rmse" if record.task == "regression" else "error"
+        assert csv["scores"][error] < csv["scores"][f"baseline_{error}"]
+        assert csv["assessment"]["models"] == parquet["assessment"]["models"]
         assert csv["regularized_condition_number"] <= csv["condition_number"]
 
 
@@ -182,9 +183,9 @@ def test_what_fit_prints(folder, monkeypatch, capsys):
     assert "\x1b" not in out
     assert "odd.csv: 4,174 rows, 8 inputs (8 numbers)." in out
     assert "The target 'target' makes it a regression, because it holds 28 different numbers in 4,174 rows" in out
-    assert "Not used as inputs: day (holds dates or times), nothing (is empty), same (is constant)." in out
+    assert "Not used: day (holds dates or times), nothing (is empty), same (is constant)." in out
     assert "Left out: 3 rows without a target." in out
-    for word in ("held-out rows", "RMSE", "always the mean", "γ", "condition number", "rank", "time to train"):
+    for word in ("held-out rows", "RMSE", "baseline (mean)", "linear model", "γ", "condition number", "rank", "time to train"):
         assert word in out
     assert out.splitlines()[-1] == "odd.skops holds the model, trained on all 4,174 rows."
 
@@ -228,7 +229,7 @@ def test_a_number_for_gamma(folder, monkeypatch, capsys):
     )
     out = capsys.readouterr().out
     assert "0 (not regularized)" in out
-    assert "always the top class" in out
+    assert "baseline (majority class)" in out
 
 
 def test_inspect(folder, monkeypatch, capsys):

@@ -126,7 +126,7 @@ def test_a_constant_held_out_target_has_no_r2(tmp_path):
     pd.DataFrame({"x": np.arange(20.0) ** 2, "y": [0.5] * 19 + [0.75]}).to_csv(path, index=False)
     scores = train(read_problem(path, "y"), Settings(n_hidden=3), test=0.1).scores
     assert np.isnan(scores["r2"])
-    assert score_pairs(scores, 2)[0][1] == f"RMSE {scores['rmse']:.4g}"
+    assert score_pairs(scores, 2)[0][1] == f"RMSE {scores['rmse']:.4g}, MAE {scores['mae']:.4g}"
 
 
 def test_the_model_file_keeps_what_the_model_knows_of_its_table(rows, tmp_path):
@@ -275,7 +275,8 @@ def test_texts_that_were_meant_to_be_numbers_are_told_of(tmp_path):
     assert problem.near_numbers == {"dash": "'-' in row 8", "commas": "'0,5' in row 1", "grades": "'3+' in row 3"}
     assert set(problem.left_out) == {"dash", "commas"}
     lines = about_problem(tmp_path / "t.csv", problem)
-    assert any("dash ('-' in row 8), commas ('0,5' in row 1), grades ('3+' in row 3)" in line for line in lines)
+    for name, text in problem.near_numbers.items():
+        assert any(line.startswith(f"Column {name!r} became text, because it holds {text}: ") for line in lines)
 
 
 def test_text_that_is_all_numbers_was_meant_to_be_text(tmp_path):

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ocrep.analysis.assessment import Assessment
     from ocrep.tables.problem import Problem, StageProgress
 
 PIPED_WIDTH, TWO_COLUMNS = 120, 70
+MOST_CLASSES = 10  # more do not fit a terminal
 
 
 def json_object(values: dict[str, Any]) -> None:
@@ -111,29 +113,61 @@ def about_problem(data: Path, problem: Problem) -> list[str]:
     sentences = [f"{data.name}: {counted(problem.n_rows, 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
     because = f", because it {problem.task_reason} (--task changes it)" if problem.task_reason else ""
     sentences += [f"The target {problem.target!r} makes it a {problem.task}{because}."]
-    left_out, near_numbers = (
-        ", ".join(f"{name} ({why})" for name, why in columns.items())
-        for columns in (problem.left_out, problem.near_numbers)
-    )
+    left_out = ", ".join(f"{name} ({why})" for name, why in problem.left_out.items())
     if left_out:
-        sentences += [f"Not used as inputs: {left_out}."]
-    if near_numbers:
-        sentences += [
-            f"Text that mostly looks like numbers: {near_numbers}. Write 1234.5, and leave missing cells empty."
-        ]
+        sentences += [f"Not used: {left_out}."]
+    sentences += [advice.sentence() for advice in problem.advice()]
     if problem.n_dropped:
         sentences += [f"Left out: {counted(problem.n_dropped, 'row')} without a target."]
     return sentences
 
 
+_SCORES = {
+    "r2": ("R²", "{:.3f}", 1),
+    "rmse": ("RMSE", "{:.4g}", 1),
+    "mae": ("MAE", "{:.4g}", 1),
+    "error": ("misclassified", "{:.1f} %", 100),
+    "balanced_accuracy": ("balanced accuracy", "{:.1f} %", 100),
+    "roc_auc": ("ROC AUC", "{:.3f}", 1),
+    "log_loss": ("log-loss", "{:.3f}", 1),
+}
+"""The scores by name: how they are called, how they are written, and what they are multiplied by."""
+
+
+def score_table(assessment: Assessment) -> None:
+    """Print the scores on held-out rows: those of the network, of the baseline and of simple models."""
+    printed = list(assessment.models["network"])
+    rows = [[model, *(_score(name, scores[name]) for name in printed)] for model, scores in assessment.models.items()]
+    header = f"on {counted(assessment.n_test, 'held-out row')}"
+    table((header, *(_SCORES[name][0] for name in printed)), rows)
+
+
+def confusion_table(assessment: Assessment) -> None:
+    """Print how many held-out rows of each class are predicted as which, unless classes are many."""
+    labels, counts = assessment.classes, assessment.confusion
+    if labels is None or counts is None or len(labels) > MOST_CLASSES:
+        return
+    rows = [[str(label), *(f"{n:,}" for n in line)] for label, line in zip(labels, counts, strict=True)]
+    table(("true \\ predicted", *map(str, labels)), rows)
+
+
 def score_pairs(scores: dict[str, float], n_test: int | None) -> list[tuple[str, str]]:
-    """Return the held-out error and that of the baseline, which knows only the training targets."""
-    where = "error on held-out rows" if n_test is None else f"error on {counted(n_test, 'held-out row')}"
+    """Return the scores on held-out rows, and the error of the baseline, which knows only the training targets."""
+    where = "held-out rows" if n_test is None else counted(n_test, "held-out row")
     if not scores:
-        return [(where, "not measured")] if n_test is None else []
-    if "rmse" in scores:
-        r2 = scores["r2"]  # not a number where all held-out targets are equal
-        measured = f"RMSE {scores['rmse']:.4g}" + (f", R² {r2:.3f}" if math.isfinite(r2) else "")
-        return [(where, measured), ("always the mean", f"RMSE {scores['baseline_rmse']:.4g}")]
-    wrong, baseline = (f"{100 * scores[name]:.1f} % misclassified" for name in ("error", "baseline_error"))
-    return [(where, wrong), ("always the top class", baseline)]
+        return [(f"error on {where}", "not measured")]
+    told = [(name, f"{_SCORES[name][0]} {_score(name, value)}") for name, value in scores.items() if name in _SCORES]
+    baseline = "baseline (mean)" if "rmse" in scores else "baseline (majority class)"
+    name = "rmse" if "rmse" in scores else "error"
+    measured = ", ".join(text for name, text in told if math.isfinite(scores[name]))
+    return [(f"on {where}", measured), (baseline, f"{_SCORES[name][0]} {_score(name, scores[f'baseline_{name}'])}")]
+
+
+def _score(name: str, value: float) -> str:
+    _, form, factor = _SCORES[name]
+    return form.format(factor * value).replace("-0.000", "0.000") if math.isfinite(value) else "–"
+
+
+def advice(assessment: Assessment) -> list[str]:
+    """Return what seems wrong with the model, and which options may help; `about_problem` tells of columns."""
+    return [f"Note: {one.sentence()}" for one in assessment.advice if one.code != "near_numbers"]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ocrep._files.formats import DataError
+from ocrep._linalg.row_hash import mixed
+from ocrep.analysis.assessment import Constant
 from ocrep.tables.coding import Coding
 from ocrep.tables.problem import Problem
 from ocrep.tables.rows import TableRows
-from ocrep.tables.scoring import SquaredErrors, WrongLabels
 from ocrep.tables.source import TableSource
 from ocrep.tables.split import Split
 from ocrep.tables.survey import TableSurvey, survey_of
@@ -36,11 +37,23 @@ class TablePart:
             classes, counts = rows.target.labels(survey.target)
         return cls(rows, survey, Coding.of(survey, rows.kinds), classes, counts)
 
-    def scores(self) -> SquaredErrors | WrongLabels:
-        """Errors of a model that was trained on these rows, none yet."""
+    def baseline(self) -> Constant:
+        """What knows only the targets of these rows."""
         if self.classes is None:
-            return SquaredErrors(self.survey.target.total / self.survey.n_rows)
-        return WrongLabels(self.classes[self.counts.argmax()])
+            return Constant(self.survey.target.total / self.survey.n_rows)
+        return Constant.of_labels(self.classes, self.counts)
+
+    def sample(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """About `size` rows as numbers, all if they are not more, with their targets; by one pass over the file."""
+        share, found = size / self.survey.n_rows, []
+        for rows in self.rows.blocks():
+            taken = np.ones(rows.n_rows, dtype=bool)
+            if share < 1.0:
+                taken = mixed(rows.row_numbers().astype(np.uint64)) < np.uint64(share * 2.0**64)
+            if taken.any():
+                found.append((self.coding.inputs(rows.those(taken), dense=True), rows.y[taken]))
+        X, y = zip(*found, strict=True)
+        return np.concatenate(X), np.concatenate(y)
 
     def source(self) -> TableSource:
         """The rows as `fit` reads them."""

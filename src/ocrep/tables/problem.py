@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
+import numpy as np
+
 from ocrep._files.convert import ColumnKind
 from ocrep._files.formats import DataError, FilePath, check_columns
 from ocrep._files.readers import NotNumbersError
 from ocrep._files.row_file import RowFile
+from ocrep.analysis.advice import Advice
 from ocrep.tables.rows import Selected, TableRows, with_target
 from ocrep.tables.survey import ColumnSurvey, TableSurvey, survey_of
 from ocrep.tables.target import Target, Task, guess_task
@@ -57,6 +60,19 @@ class Problem:
     def n_rows(self) -> int:
         """Rows that have a target."""
         return self.survey.n_rows
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """All labels; None for a regression."""
+        return self.rows.target.classes
+
+    def advice(self) -> list[Advice]:
+        """What seems wrong with the columns."""
+        hint = "write 1234.5, and leave missing cells empty"
+        return [
+            Advice("near_numbers", f"Column {name!r} became text, because it holds {text}", hint=hint)
+            for name, text in self.near_numbers.items()
+        ]
 
 
 def silent(stage: str, done: int, total: int | None) -> None:

@@ -33,6 +33,10 @@ class Selected:
         """The values of the rows that are meant."""
         return values if self.used is None else values[self.used]
 
+    def those(self, mine: np.ndarray) -> Selected:
+        """Those of the rows that a mask chooses among them."""
+        return Selected(self.block, mine if self.used is None else _within(self.used, mine), self.y[mine])
+
     def row_numbers(self) -> np.ndarray:
         """The numbers of the rows in the file, from 0."""
         start = self.block.start
@@ -68,13 +72,12 @@ class TableRows:
         is_held_out = None if self.split is None else self.split.begin()
         for found in with_target(self.file, kinds, target.name):
             y = target.values(found.of, found.block)
-            used = found.used
+            found = replace(found, y=y)
             if is_held_out is not None:
                 mine = is_held_out(target.codes(y)) == self.held_out
-                used = mine if used is None else _within(used, mine)
-                y = y[mine]
-            if len(y):
-                yield Selected(found.block, used, y)
+                found = found.those(mine)
+            if len(found.y):
+                yield found
 
 
 def _within(used: np.ndarray, mine: np.ndarray) -> np.ndarray:

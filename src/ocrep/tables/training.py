@@ -15,7 +15,9 @@ from sklearn.pipeline import Pipeline
 
 from ocrep._files.formats import DataError
 from ocrep._rows.scan.scan import ProgressFunction, Scan
+from ocrep.analysis.assessment import Assessment, Assessor, sample_size
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
+from ocrep.rules import resolve
 from ocrep.tables.coding import MISSING, Coding
 from ocrep.tables.parts import TablePart, split_problem
 from ocrep.tables.problem import InputKind, Problem, StageProgress, silent
@@ -61,11 +63,20 @@ class Trained:
     """A trained pipeline with its held-out errors and its training time."""
 
     model: Pipeline
-    scores: dict[str, float]  # errors on held-out rows of a model trained on the others; empty if none were held out
+    assessment: Assessment | None  # of a model trained on the other rows; None if no rows were held out
     n_train: int
-    n_test: int
     on_all_rows: bool  # whether `model` was trained on all rows, and not only on the training part
     seconds: float  # time of the last training
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Scores on held-out rows; empty if there are none."""
+        return {} if self.assessment is None else self.assessment.scores
+
+    @property
+    def n_test(self) -> int:
+        """How many rows were held out."""
+        return 0 if self.assessment is None else self.assessment.n_test
 
 
 def network(task: Task, settings: Settings) -> Network:
@@ -117,28 +128,51 @@ def example_rows(model: Any) -> Any:
 
 
 def train(
-    problem: Problem, settings: Settings, *, test: float = 0.3, refit: bool = True, progress: StageProgress = silent
+    problem: Problem,
+    settings: Settings,
+    *,
+    test: float = 0.3,
+    refit: bool = True,
+    boosting: bool = False,
+    progress: StageProgress = silent,
 ) -> Trained:
     """Train and test on a random split; then train on all rows, unless `refit` is False.
 
-    With `test=0` no rows are held out: the model is trained once, and `scores` is empty.
+    With `test=0` no rows are held out: the model is trained once, and not assessed.
     """
-    scores: dict[str, float] = {}
-    n_test, on_all_rows = 0, refit or test <= 0
+    found, on_all_rows = None, refit or test <= 0
     if test > 0:
         training, held_out = split_problem(problem, test, settings.seed)
-        model, seconds = _fit(training, settings, _stage("Training on the training part", progress))
+        model, seconds = _fit(training, settings, _stage("Training on the training part", progress), with_folds=True)
         progress("Testing", 0, None)
-        found = training.scores()
-        for rows in held_out.blocks():
-            found.add(rows.y, model[-1].predict(training.coding.inputs(rows)))
-        scores, n_test = found.errors(), found.n
+        found = _assessed(model[-1], training, held_out, problem, boosting=boosting, seed=settings.seed)
+        _without_folds(model[-1])
     if on_all_rows:
         whole = TablePart.of(problem.rows, problem.survey)
         model, seconds = _fit(whole, settings, _stage("Training on all rows", progress))
+    n_test, scores = (0, {}) if found is None else (found.n_test, found.scores)
     about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), problem.n_rows, scores)
     setattr(model, _ATTRIBUTE, asdict(about))
-    return Trained(model, scores, problem.n_rows - n_test, n_test, on_all_rows, seconds)
+    return Trained(model, found, problem.n_rows - n_test, on_all_rows, seconds)
+
+
+def _assessed(
+    network: Network, training: TablePart, held_out: TableRows, problem: Problem, *, boosting: bool, seed: int
+) -> Assessment:
+    """The scores of a network on held-out rows, beside those of simple models trained on a sample of its rows."""
+    baseline, coding = training.baseline(), training.coding
+    sample = training.sample(sample_size(coding.width, baseline.n_classes))
+    found = Assessor.of(network, baseline, *sample, boosting=boosting, seed=seed, all_labels=problem.classes)
+    for rows in held_out.blocks():
+        found.add(coding.inputs(rows), rows.y)
+    return found.finish(problem.advice())
+
+
+def _without_folds(network: Network) -> None:
+    """Forget the folds that were stored for the advice about other rules only."""
+    if network.store_folds:
+        network.set_params(store_folds=False)
+        network.folds_ = None
 
 
 def _stage(name: str, progress: StageProgress) -> ProgressFunction:
@@ -146,9 +180,13 @@ def _stage(name: str, progress: StageProgress) -> ProgressFunction:
     return lambda done, total: progress(name, done, total)
 
 
-def _fit(part: TablePart, settings: Settings, progress: ProgressFunction) -> tuple[Pipeline, float]:
+def _fit(
+    part: TablePart, settings: Settings, progress: ProgressFunction, *, with_folds: bool = False
+) -> tuple[Pipeline, float]:
     start = perf_counter()
     trained = network(part.rows.target.task, settings)
+    if with_folds and resolve(trained.gamma).folds is None:
+        trained.set_params(store_folds=True)
     with as_data_errors():
         trained.fit(Scan(part.source(), part.classes, progress))
     model = Pipeline([("columns", part.coding.transformer), ("network", trained)])

@@ -86,6 +86,7 @@ def _fit_result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]
         "n_train": trained.n_train,
         "n_test": trained.n_test,
         "scores": trained.scores,
+        "assessment": trained.assessment and trained.assessment.to_json(),
         "trained_on_all_rows": trained.on_all_rows,
         "layer_choice": choice and choice.to_json(),
         "rule": str(network.gamma),
@@ -111,9 +112,11 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, out: Path) -> Non
     choice = _choice_of(network)
     before, after = network.condition_number_, network.regularized_condition_number_
     n_features = network.coef_.shape[-1]
-    printing.lines(*printing.about_problem(data, problem), "")
+    printing.lines(*printing.about_problem(data, problem))
+    if trained.assessment is not None:
+        printing.score_table(trained.assessment)
+        printing.confusion_table(trained.assessment)
     pairs = [
-        *printing.score_pairs(trained.scores, trained.n_test),
         *(choice.sentences() if choice else ()),
         ("γ", f"{network.gamma_:.3g} ({network.gamma})" if network.gamma_ else "0 (not regularized)"),
         ("condition number", f"{before:.3g} before, {after:.3g} with γ"),
@@ -122,7 +125,8 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, out: Path) -> Non
     ]
     printing.pairs(pairs)
     rows = f"all {problem.n_rows:,}" if trained.on_all_rows else f"{trained.n_train:,}"
-    printing.lines("", f"{out} holds the model, trained on {rows} rows.")
+    said = [] if trained.assessment is None else printing.advice(trained.assessment)
+    printing.lines("", *said, f"{out} holds the model, trained on {rows} rows.")
 
 
 def predict(
