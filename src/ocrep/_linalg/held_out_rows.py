@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ocrep._linalg.arrays import Array, array_namespace
+import numpy as np
+
+from ocrep._linalg.arrays import EPS, Array, array_namespace, take_rows, to_host
 from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.spectrum import Spectrum
+
+# Fewer γ, or fewer targets, are predicted one by one.
+_FEW = 16
+# Coefficients that change by less than this are told by few combinations of them, right to 10⁻¹¹ of each.
+_RANGE, _NEGLIGIBLE = 100.0, 64.0 * EPS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,22 +32,67 @@ class HeldOut:
 
     def squared_errors(self, gamma: Array) -> Array:
         """Σ w(t − prediction)² of each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
-        xp, (n, p), Q = array_namespace(gamma), self.P.shape, self.T.shape[1]
-        own, G = gamma.shape[1] > 1, gamma.shape[0]
-        errors = []
-        for some in slices_of(Q, G * max(n, p, 1)):
-            UtT, T = self.spectrum.UtT[:, some], self.T[:, some]
-            # Directions × γ × targets, so that all predictions are one product.
-            gain = self.spectrum.gain(gamma[:, some] if own else gamma)
-            X = xp.permute_dims(gain, (2, 0, 1)) * UtT[:, None, :]
-            left = T[:, None, :] - xp.reshape(
-                product(self.P, xp.reshape(X, (p, G * UtT.shape[1]))), (n, G, UtT.shape[1])
-            )
-            errors.append(xp.sum(left * left, axis=0))
-        return xp.concat(errors, axis=1) + self.left**2
+        return squared_errors(self.P, self.spectrum.UtT, self.T, gamma, self.spectrum.gain) + self.left**2
 
 
-def product(P: Array, X: Array) -> Array:
+def squared_errors(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
+    """Σ (t − P·(gain(γ)∘z))² over the rows for each target, γ × targets; γ as above.
+
+    `gain` gives p numbers for each γ, which fall as γ grows. Many γ for many targets cost as many products as it takes
+    to tell their gains: those of γ far below or above all eigenvalues hardly differ.
+    """
+    xp = array_namespace(P)
+    if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1]) < _FEW or gamma.dtype == xp.complex128:
+        return _one_by_one(P, Z, T, gamma, gain)
+    order = np.argsort(to_host(gamma[:, 0]), kind="stable")
+    errors = [
+        _by_combinations(P, Z, T, weights, combinations)
+        for weights, combinations in _told_by_few(gain(take_rows(gamma, order)[:, 0]))
+    ]
+    return take_rows(xp.concat(errors), np.argsort(order, kind="stable"))
+
+
+def _one_by_one(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
+    xp, (n, p), (G, own) = array_namespace(P), P.shape, gamma.shape
+    errors = []
+    for some in slices_of(T.shape[1], G * max(n, p, 1)):
+        # Directions × γ × targets, so that all predictions are one product.
+        gains = gain(gamma[:, some] if own > 1 else gamma)
+        X = xp.permute_dims(gains, (2, 0, 1)) * Z[:, None, some]
+        left = T[:, None, some] - xp.reshape(_product(P, xp.reshape(X, (p, G * X.shape[2]))), (n, G, X.shape[2]))
+        errors.append(xp.sum(left * left, axis=0))
+    return xp.concat(errors, axis=1)
+
+
+def _told_by_few(gains: Array) -> Iterator[tuple[Array, Array]]:
+    """Factors (g × r) and (r × p) of the rows of gains, as many at a time as lie within the range."""
+    xp, G = array_namespace(gains), gains.shape[0]
+    largest = to_host(xp.max(gains / gains[-1:, :], axis=1)) if gains.shape[1] else np.ones(G)
+    start = 0
+    while start < G:
+        stop = start + int(np.searchsorted(-largest[start:], -largest[start] / _RANGE, side="right"))
+        first = gains[start, :]
+        U, sizes, Vt = xp.linalg.svd(gains[start:stop, :] / first, full_matrices=False)
+        r = max(1, int(np.sum(to_host(sizes) > _NEGLIGIBLE * float(sizes[0]))))
+        yield U[:, :r] * sizes[:r], Vt[:r, :] * first
+        start = stop
+
+
+def _by_combinations(P: Array, Z: Array, T: Array, weights: Array, combinations: Array) -> Array:
+    """The errors for gains that are `weights` (g × r) times `combinations` (r × p)."""
+    xp, (n, p), (g, r) = array_namespace(P), P.shape, weights.shape
+    errors = []
+    for some in slices_of(T.shape[1], max(g * n, r * p, 1)):
+        X = xp.matrix_transpose(combinations)[:, :, None] * Z[:, None, some]
+        q = X.shape[2]
+        predicted = xp.reshape(xp.matmul(P, xp.reshape(X, (p, r * q))), (n, r, q))
+        predicted = xp.reshape(xp.permute_dims(predicted, (1, 0, 2)), (r, n * q))
+        left = T[None, :, some] - xp.reshape(xp.matmul(weights, predicted), (g, n, q))
+        errors.append(xp.sum(left * left, axis=1))
+    return xp.concat(errors, axis=1)
+
+
+def _product(P: Array, X: Array) -> Array:
     """PX of a real P, for a real or complex X."""
     xp = array_namespace(P)
     if X.dtype != xp.complex128:

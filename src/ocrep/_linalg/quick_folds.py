@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array
-from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.factor import Factor, root_about
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.held_out_rows import product
+from ocrep._linalg.held_out_rows import squared_errors
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.spectrum import Spectrum, spectrum_of
 from ocrep._linalg.svd import rank_tolerance
@@ -27,8 +26,8 @@ from ocrep._linalg.svd import rank_tolerance
 _MOST_ENTRIES, _FEW_ENTRIES, _MUCH_WIDER = 2**23, 2**18, 8
 # The largest difference from the exact error, at the γ that was chosen.
 _CONFIRMED = 1e-7
-# Each step of refinement leaves about ε·σ₁²/γ of the error before it.
-_STEPS = 2
+# Each step of refinement leaves about ε·σ₁²/γ of the error before it: one is enough up to this.
+_STEPS, _ONE_STEP = 2, 1e-8
 # Eigenvalues below this many times ε·λ₁ are rounding.
 _NOISE = 16.0
 # γ = σ₁·σ_p is right to 10⁻⁶ if λ_p, refined, is above this share of λ₁.
@@ -114,21 +113,19 @@ class QuickFit:
 
     def squared_errors(self, gamma: np.ndarray) -> np.ndarray:
         """Σ w(t − prediction)² over the rows held out, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
-        errors, (p, Q), (G, own) = [], self._z.shape, gamma.shape
-        for some in slices_of(Q, G * max(len(self._Y), p, 1)):
-            # One product of matrices for all γ, (rows × γ·targets).
-            scaled = self._z[:, None, some] / (self._values[:, None, None] + (gamma[:, some] if own > 1 else gamma))
-            predicted = product(self._B, scaled.reshape(p, -1)).reshape(len(self._B), G, -1)
-            error = predicted - self._Y[:, None, some]
-            errors.append(np.einsum("ngq,ngq->gq", error, error))
-        return np.concatenate(errors, axis=1) + self._left
+
+        def gain(gamma: np.ndarray) -> np.ndarray:
+            return 1.0 / (self._values + gamma[..., None])
+
+        return squared_errors(self._B, self._z, self._Y, gamma, gain) + self._left
 
     def refined(self, gamma: float | np.ndarray) -> Refined:
         """The output layer of one γ, or one for each target, refined until squaring costs nothing, and its error."""
         A, scale = self._A, self._values[:, None] + gamma
         W = self._vectors @ (self._z / scale)
         W = A.T @ W if self._wide else W
-        for _ in range(_STEPS):
+        squared = EPS * float(np.max(self._values, initial=0.0)) / float(np.min(gamma))
+        for _ in range(1 if squared < _ONE_STEP else _STEPS):
             slope = A.T @ (self._T - A @ W) - gamma * W
             if self._wide:  # (AᵀA + γ)⁻¹ = (I − Aᵀ(AAᵀ + γ)⁻¹A)/γ
                 W = W + (slope - A.T @ (self._vectors @ (self._vectors.T @ (A @ slope) / scale))) / gamma
@@ -155,7 +152,10 @@ class QuickFolds(FoldFactors):
 
     def refined(self, gamma: float | np.ndarray) -> list[Refined]:
         """The output layer of one γ, or one for each target, without each fold, and its error there, exact."""
-        return [part.refined(gamma) for part in self.fits]
+        known = self.__dict__.get("_refined")
+        if known is None or not np.array_equal(known[0], gamma):
+            known = self.__dict__["_refined"] = gamma, [part.refined(gamma) for part in self.fits]
+        return known[1]
 
     def confirms(self, gamma: float) -> bool:
         """Whether the errors at γ are right, and so those at all larger γ."""
@@ -163,9 +163,9 @@ class QuickFolds(FoldFactors):
             return False
         quick, exact = (
             self.squared_errors(np.array([gamma]))[:, 0],
-            [part.squared_error for part in self.refined(gamma)],
+            np.array([r.squared_error for r in self.refined(gamma)]),
         )
-        return bool(np.all(np.abs(quick - exact) <= _CONFIRMED * np.array(exact)))
+        return bool(np.all(np.abs(quick - exact) <= _CONFIRMED * exact))
 
     def confirms_each(self, gamma: np.ndarray) -> np.ndarray:
         """The same of each target with a γ of its own."""

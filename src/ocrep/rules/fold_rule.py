@@ -138,12 +138,9 @@ def is_confirmed(choice: Choice, quick: QuickFolds) -> bool:
 
 def are_confirmed(choice: Choice, quick: QuickFolds) -> np.ndarray:
     """The same for each target that has a γ of its own."""
-    gamma = np.atleast_1d(choice.gamma)
     if choice.curve is None:
-        return np.ones(len(gamma), dtype=bool)
-    gamma = np.minimum(gamma, choice.curve.best_gamma)
-    return (
-        quick.confirms_each(gamma)
-        if isinstance(choice.gamma, np.ndarray)
-        else np.array([quick.confirms(float(gamma[0]))])
-    )
+        return np.ones(np.size(choice.gamma), dtype=bool)
+    # The best γ of the grid is next to the chosen one, or smaller.
+    best = choice.curve.best_gamma
+    gamma = np.where(choice.gamma <= 2.0 * best, choice.gamma, best)
+    return quick.confirms_each(gamma) if gamma.ndim else np.array([quick.confirms(float(gamma))])
