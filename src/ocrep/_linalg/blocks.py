@@ -44,6 +44,8 @@ class RowBlocks:
     """Columns of H, if H is on the host and its blocks may be worked on by several workers."""
     n_targets: int = 1
     """Columns of T."""
+    several: bool = False
+    """Whether a row may have several labels, each in a column of its own."""
 
     def blocks(self) -> Iterator[Encoded]:
         """All rows as blocks `(H, T, sample_weight)`."""

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
+from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, to_host
 from ocrep._rows.block import Block, listed
 from ocrep._rows.groups import keys_of
 
@@ -118,8 +118,11 @@ def checked(
         check_counts(n_rows, n_rows if weight is None else float(array_namespace(weight).sum(weight)))
     if inputs:
         check_inputs(block)
-    y = check_labels(block) if labels else check_numbers(block, shape)
-    return replace(block, y=y, weight=weight, groups=keys)
+    y = check_labels(block) if labels else check_numbers(block)
+    block = replace(block, y=y, weight=weight, groups=keys)
+    if shape is not None:
+        check_target_shape(block, shape, where="in the first rows")
+    return block
 
 
 def check_inputs(block: Block) -> None:
@@ -190,15 +193,17 @@ def is_missing(label: Any) -> bool:
 
 
 def check_labels(block: Block) -> Array:
-    """Targets as labels, one per row: whole numbers or texts, none missing."""
+    """Targets as labels, one per row, whole numbers or texts, none missing; or as indicators of several labels."""
     y = check_targets(block.y)
     if y.ndim == 2 and y.shape[1] == 1:
         warn_of_column()
         y = y[:, 0]
+    if y.ndim == 2 and y.shape[1] > 1:
+        return _check_indicators(y, block)
     if y.ndim != 1:
         raise ValueError(
-            f"{place_of(block)}y has the shape {tuple(y.shape)}, but a classifier needs one label per row. "
-            "Unknown label type: multilabel or multioutput."
+            f"{place_of(block)}y has the shape {tuple(y.shape)}, but a classifier needs one label per row, or a column "
+            "of 0 and 1 for each label. Unknown label type."
         )
     if not isinstance(y, np.ndarray):
         xp = array_namespace(y)
@@ -214,8 +219,23 @@ def check_labels(block: Block) -> Array:
     return y
 
 
-def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
-    """Targets as finite numbers; `shape` is that of the first block's, without its rows."""
+def _check_indicators(y: Array, block: Block) -> Array:
+    """Columns of 0 and 1, which say whether a row has the label of the column."""
+    xp = array_namespace(y) if not isinstance(y, np.ndarray) else np
+    # Written so that NaN and texts fail too.
+    wrong = ~((y == 0) | (y == 1))
+    if bool(xp.any(wrong)):
+        row, column = divmod(int(xp.argmax(xp.astype(xp.reshape(wrong, (-1,)), xp.int8))), y.shape[1])
+        raise ValueError(
+            f"{block.row(row)}y has {y.shape[1]} columns, each of which says whether a row has a label, but column "
+            f"{column} holds {to_host(y[row : row + 1, column])[0]!s} and not 0 or 1: give one label per row, or "
+            "indicators. Unknown label type: multiclass-multioutput."
+        )
+    return xp.astype(y, xp.int8)
+
+
+def check_numbers(block: Block) -> Array:
+    """Targets as finite numbers."""
     y = check_targets(block.y)
     if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf":
         y = _as_float64(
@@ -224,8 +244,6 @@ def check_numbers(block: Block, shape: tuple[int, ...] | None = None) -> Array:
     told = f"{place_of(block)}y has the shape {tuple(y.shape)}, but"
     if y.ndim not in (1, 2):
         raise ValueError(f"{told} regression needs one number per row, or one column per target.")
-    if shape is not None:
-        check_target_shape(block, shape, where="in the first rows")
     xp = array_namespace(y)
     bad = ~xp.isfinite(y)
     if bool(xp.any(bad)):

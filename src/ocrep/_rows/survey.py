@@ -78,7 +78,8 @@ class Survey:
         X, y, weight = block.X, block.y, block.weight
         if needs.weigh is not None:
             weight = needs.weigh(y, weight)
-        labels, totals = _labels_of(y, weight) if needs.labels and needs.totals else (None, None)
+        one_label = needs.labels and y.ndim == 1
+        labels, totals = _labels_of(y, weight) if one_label and needs.totals else (None, None)
         low, high = observed_range(X, weight) if needs.range and X.shape[0] else _no_range(X.shape[1])
         return cls(
             n_rows=X.shape[0],
@@ -89,10 +90,10 @@ class Survey:
             labels=labels,
             totals=totals,
             groups=distinct_groups(block, weight) if needs.groups else None,
-            target_shape=() if needs.labels else tuple(y.shape[1:]),
+            target_shape=tuple(y.shape[1:]),
             columns=block.columns if X.shape[1] else None,
             like=None if isinstance(X, np.ndarray) or sparse.issparse(X) else X[:0, ...],
-            sample=RowSample.of(block, needs.sample, weight, labels=needs.labels) if needs.sample else None,
+            sample=RowSample.of(block, needs.sample, weight, labels=one_label) if needs.sample else None,
         )
 
     @property
@@ -147,6 +148,9 @@ class Survey:
             raise ValueError(f"Some rows have {self.n_inputs} inputs, and others {other.n_inputs}.")
         if self.n_rows and other.n_rows and len(self.target_shape) != len(other.target_shape):
             raise ValueError("y has one axis for some rows and two for others: make them all the same.")
+        if self.n_rows and other.n_rows and self.target_shape != other.target_shape:
+            told = " and ".join(str(shape[0]) for shape in (self.target_shape, other.target_shape))
+            raise ValueError(f"y has {told} columns in different rows: make them all the same.")
 
 
 def distinct(labels: np.ndarray) -> np.ndarray:

@@ -23,7 +23,8 @@ class Agreement:
         """Compare predictions with targets."""
         w = np.ones(len(y)) if weight is None else weight
         if labels:
-            y = (y != predicted).astype(np.float64)
+            # Of several labels per row, all must be right.
+            y = (y != predicted).reshape(len(y), -1).any(axis=1).astype(np.float64)
             predicted = np.zeros_like(y)
         y, predicted = (a.reshape(len(a), -1).astype(np.float64) for a in (y, predicted))
         total = float(w.sum())

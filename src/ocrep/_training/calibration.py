@@ -15,6 +15,9 @@ from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.leave_one_out import left_out_errors, left_out_outputs
 from ocrep._linalg.spectrum import Spectrum
 
+# Left-out outputs overlap unless the classes are separable; then the slight penalty keeps the slope finite.
+_SLIGHT = 100.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrator:
@@ -32,8 +35,7 @@ class Calibrator:
             outputs.append(output)
             codes.append((T[:, 0] > 0).astype(int) if T.shape[1] == 1 else T.argmax(axis=1))
             weights.append(np.ones(len(T)) if weight is None else to_host(weight))
-        # Left-out outputs overlap unless the classes are separable; then the slight penalty keeps the slope finite.
-        model = LogisticRegression(C=100.0, max_iter=1000)
+        model = LogisticRegression(C=_SLIGHT, max_iter=1000)
         model.fit(np.concatenate(outputs), np.concatenate(codes), sample_weight=np.concatenate(weights))
         return cls(*(to_device_of(spectrum.sigma, values) for values in (model.coef_.T, model.intercept_)))
 
@@ -50,6 +52,44 @@ class Calibrator:
             logits = xp.concat([xp.zeros_like(logits), logits], axis=1)
         logits = logits - xp.max(logits, axis=1, keepdims=True)
         return logits - xp.log(xp.sum(xp.exp(logits), axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelCalibrator:
+    """P(label | output) = logistic(slope·output + offset), for each of several labels by itself."""
+
+    slope: Array
+    offset: Array
+
+    @classmethod
+    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> LabelCalibrator:
+        """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
+        blocks = [tuple(map(to_host, block[:2])) + block[2:] for block in left_out_outputs(spectrum, rows, gamma)]
+        outputs, T = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
+        weights = np.concatenate([np.ones(len(t)) if w is None else to_host(w) for _, t, w in blocks])
+        fits = [_logistic(outputs[:, [q]], T[:, q] > 0.0, weights) for q in range(T.shape[1])]
+        slope, offset = np.array(fits).T
+        return cls(to_device_of(spectrum.sigma, slope), to_device_of(spectrum.sigma, offset))
+
+    def scores(self, outputs: Array) -> Array:
+        """The log-odds of each label."""
+        xp = array_namespace(outputs)
+        return xp.astype(xp.astype(outputs, xp.float64, copy=False) * self.slope + self.offset, outputs.dtype)
+
+    def log_probabilities(self, outputs: Array) -> Array:
+        """log P(label), (n_samples, n_labels), so that no probability becomes 0 before the logarithm."""
+        xp, logits = array_namespace(outputs), self.scores(outputs)
+        return -xp.logaddexp(xp.zeros_like(logits), -logits)
+
+
+def _logistic(outputs: np.ndarray, has_label: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Slope and offset of the log-odds of a label."""
+    share = float(weights @ has_label) / float(weights.sum())
+    if not 0.0 < share < 1.0:  # all rows agree: half a row more of either kind keeps the odds finite
+        n = float(np.count_nonzero(weights))
+        return 0.0, math.log((share * n + 0.5) / ((1.0 - share) * n + 0.5))
+    model = LogisticRegression(C=_SLIGHT, max_iter=1000).fit(outputs, has_label, sample_weight=weights)
+    return float(model.coef_[0, 0]), float(model.intercept_[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

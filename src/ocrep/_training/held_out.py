@@ -82,14 +82,16 @@ class _LogLosses:
                 H, T, weight = rows.encode(mine)
                 W, b = self.outputs[v]
                 outputs = array_namespace(W).matmul(as_float64(H), W) + b
-                losses[place[v]] += _log_losses(
-                    to_host(outputs), to_host(T), None if weight is None else to_host(weight)
-                )
+                weight = None if weight is None else to_host(weight)
+                losses[place[v]] += _log_losses(to_host(outputs), to_host(T), weight, several=rows.several)
         return losses
 
 
-def _log_losses(outputs: np.ndarray, T: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Σ w·(−log probability of the true class), for each temperature."""
+def _log_losses(outputs: np.ndarray, T: np.ndarray, weight: np.ndarray | None, *, several: bool) -> np.ndarray:
+    """Σ w·(−log probability of the true class), for each temperature; the mean over several labels."""
+    if several:
+        each = [np.mean(np.logaddexp(0.0, -2.0 * t * T * outputs), axis=1) for t in TEMPERATURES]
+        return np.array([np.sum(loss if weight is None else weight * loss) for loss in each])
     if T.shape[1] == 1:  # two classes: the second has the output, and the first its negative
         outputs, T = np.hstack([-outputs, outputs]), np.hstack([-T, T])
     # The output of each class less that of the true one.

@@ -18,6 +18,7 @@ from ocrep._rows.rows import Part
 from ocrep._rows.survey import Survey
 from ocrep._training.division import Division
 from ocrep._training.recipe import Recipe
+from ocrep._training.indicators import Indicators
 from ocrep._training.targets import Labels, Numbers
 
 
@@ -26,7 +27,7 @@ class Learned:
     """What the survey fixed: the hidden layer, the coding of the targets, the columns."""
 
     layer: RandomLayer | None
-    targets: Numbers | Labels
+    targets: Numbers | Labels | Indicators
     n_inputs: int
     columns: tuple[str, ...] | None
     n_outputs: int
@@ -86,7 +87,7 @@ class Learned:
         """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
         read = partial(part.triples, self.code, self.height)
         width = None if self.on_device else self.n_features
-        return RowBlocks(read, self.encode, self.targets.labels, width, self.n_outputs)
+        return RowBlocks(read, self.encode, self.targets.labels, width, self.n_outputs, self.targets.several)
 
     def unweighted(self) -> Learned:
         """The same maps without the weights of classes, for counting errors."""
@@ -98,9 +99,9 @@ class Learned:
         return replace(self, layer=self.layer.take(slice(n_hidden)))
 
 
-def _n_outputs(targets: Numbers | Labels, survey: Survey) -> int:
-    if isinstance(targets, Numbers):
-        return 1 if targets.one_dimensional else survey.target_shape[0]
+def _n_outputs(targets: Numbers | Labels | Indicators, survey: Survey) -> int:
+    if not isinstance(targets, Labels):
+        return survey.target_shape[0] if survey.target_shape else 1
     assert targets.classes is not None
     return 1 if len(targets.classes) == 2 else len(targets.classes)
 

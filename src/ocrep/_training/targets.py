@@ -11,10 +11,12 @@ import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of, to_host
 from ocrep._rows.block import Block, Triple
-from ocrep._rows.checks import check_two_classes
+from ocrep._rows.checks import check_target_shape, check_two_classes
 from ocrep._rows.sample import RowSample
 from ocrep._rows.survey import Survey
+from ocrep._training.indicators import Indicators
 
+_SEVERAL_WEIGHTS = "class_weight={} weighs a row by its label, and these rows have several labels: use sample_weight."
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
@@ -23,6 +25,8 @@ class Numbers:
     one_dimensional: bool = True
     """Whether y has one axis, and predictions too."""
     labels: ClassVar[bool] = False
+    several: ClassVar[bool] = False
+    """Whether a row may have several labels."""
 
     def learn(self, survey: Survey) -> Numbers:
         """Take the shape of the targets from a survey."""
@@ -58,6 +62,7 @@ class Labels:
     factors: np.ndarray | None = None
     """What each class's rows are multiplied by, if classes have weights of their own."""
     labels: ClassVar[bool] = True
+    several: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         given = self.class_weight
@@ -70,6 +75,8 @@ class Labels:
     def weigh(self, y: Array, weight: Array | None) -> Array | None:
         """Multiply the weights of rows by the given weights of their labels, before all labels are known."""
         assert isinstance(self.class_weight, dict)
+        if y.ndim > 1:
+            raise ValueError(_SEVERAL_WEIGHTS.format(self.class_weight))
         return _weighed(y, weight, self.class_weight)
 
     def weighted(self, sample: RowSample) -> RowSample:
@@ -80,14 +87,29 @@ class Labels:
         assert sample.y is not None
         return replace(sample, weight=_weighed(sample.y, sample.weight, factors))
 
-    def learn(self, survey: Survey) -> Labels:
+    def learn(self, survey: Survey) -> Labels | Indicators:
         """Take the classes, unless they were given, and the weight of their rows from a survey."""
+        if survey.target_shape:
+            return self._several(survey)
         classes = survey.labels if self.classes is None else self.classes
         assert classes is not None
         check_more_than_one("y", classes)
         if survey.totals is not None and self.classes is None:
             check_two_classes(classes[survey.totals > 0])
         return replace(self, classes=classes, factors=self._factors(classes, survey.totals))
+
+    def _several(self, survey: Survey) -> Indicators:
+        """Targets that turned out to be indicators of several labels."""
+        targets = Indicators(survey.target_shape[0])
+        if self.class_weight is not None:
+            raise ValueError(_SEVERAL_WEIGHTS.format(self.class_weight))
+        given = survey.labels if self.classes is None else self.classes
+        if given is not None and not np.array_equal(given, targets.classes):
+            raise ValueError(
+                f"classes={given.tolist()} lists labels of which each row has one, but y has {targets.n_labels} columns "
+                "of indicators: leave classes out."
+            )
+        return targets
 
     def _factors(self, classes: np.ndarray, totals: np.ndarray | None) -> np.ndarray | None:
         """One factor per class; "balanced" makes the weights of all classes add up to the same."""
@@ -114,6 +136,7 @@ class Labels:
     def _codes(self, block: Block) -> Array:
         classes, y = self.classes, block.y
         assert classes is not None
+        check_target_shape(block, (), where="in the first rows")
         if isinstance(y, np.ndarray) and (y.dtype.kind in "biuf") != (classes.dtype.kind in "biuf"):
             self._raise_unknown(block, 0)
         xp = array_namespace(y) if not isinstance(y, np.ndarray) else np

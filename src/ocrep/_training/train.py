@@ -17,7 +17,7 @@ from ocrep._linalg.solve import Solved, reflections, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.checks import check_counts
 from ocrep._rows.rows import LocalRows, Rows
-from ocrep._training.calibration import Calibrator, LeftOutErrors
+from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.checkpoint import FileCheckpoint
 from ocrep._training.hidden_size import choose_size
 from ocrep._training.learned import Learned
@@ -46,7 +46,7 @@ class Training:
     factored: Factored
     choice: Choice
     solution: Solution
-    calibrator: Calibrator | LeftOutErrors | None = None
+    calibrator: Calibrator | LabelCalibrator | LeftOutErrors | None = None
 
 
 def train(recipe: Recipe, rows: Rows) -> Training:
@@ -142,7 +142,7 @@ def calibrated(training: Training, rows: RowBlocks | None) -> Training:
     """The same training with what left-out rows tell, from the rows that it was trained on."""
     if rows is None:
         return training
-    kind = Calibrator if rows.labels else LeftOutErrors
+    kind = LabelCalibrator if rows.several else Calibrator if rows.labels else LeftOutErrors
     return replace(training, calibrator=kind.on_left_out_rows(training.factored.spectrum, rows, training.choice.gamma))
 
 

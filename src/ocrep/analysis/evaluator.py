@@ -185,7 +185,7 @@ class Evaluator:
                 h, t = H[part], T[part]
                 w = np.ones(len(t)) if weight is None else weight[part]
                 outputs = h @ weights + intercept[:, None, :]
-                lost = ~same_class(outputs, t) if rows.labels else ((outputs - t) ** 2).mean(axis=2)
+                lost = ~same_class(outputs, t, several=rows.several) if rows.labels else ((outputs - t) ** 2).mean(axis=2)
                 total, count = total + lost @ w, count + w.sum()
         return total / count if rows.labels else np.sqrt(total / count)
 
@@ -236,7 +236,7 @@ def _leading_rows(rows: RowBlocks | None, n_features: int) -> RowBlocks | None:
         H, T, weight = rows.encode(block)
         return H[:, :n_features], T, weight
 
-    return RowBlocks(rows.read, encode, labels=rows.labels)
+    return RowBlocks(rows.read, encode, labels=rows.labels, several=rows.several)
 
 
 def _held(rows: RowBlocks | None) -> RowBlocks | None:
@@ -244,4 +244,4 @@ def _held(rows: RowBlocks | None) -> RowBlocks | None:
         return None
     # The inputs stay in front, since they decide a row's fold.
     held = [(block[0], *rows.encode(block)) for block in rows.read()]
-    return RowBlocks(lambda: iter(held), lambda block: block[1:], labels=rows.labels)
+    return RowBlocks(lambda: iter(held), lambda block: block[1:], labels=rows.labels, several=rows.several)

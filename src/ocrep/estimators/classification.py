@@ -12,7 +12,8 @@ from ocrep._errors import unchanged_on_error
 from ocrep._linalg.arrays import array_namespace, to_device_of
 from ocrep._rows.dask import is_dask
 from ocrep._rows.survey import distinct
-from ocrep._training.calibration import Calibrator
+from ocrep._training.calibration import Calibrator, LabelCalibrator
+from ocrep._training.indicators import Indicators
 from ocrep._training.targets import Labels, check_more_than_one
 from ocrep._training.train import Training
 from ocrep.estimators.base import ClosedForm
@@ -21,27 +22,28 @@ from ocrep.estimators.lazy import predict_lazily, score_lazily
 
 
 class Classification(ClassifierMixin, ClosedForm):
-    """What the classifiers share.
+    """What the classifiers share: labels, one per row, or a column of 0 and 1 for each label of rows that have several.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None, default=None
         Factor on the weight of each class's rows; "balanced" makes all classes weigh the same.
     calibrate : "loo" or None, default=None
-        "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs, so that no data is held
-        out and no model refitted; `predict_proba` exists then, and `predict` and `decision_function` follow it.
+        "loo" fits a softmax (logistic for two classes, and for each of several labels) on the exact leave-one-out
+        outputs, so that no data is held out and no model refitted; `predict_proba` exists then, and `predict` and
+        `decision_function` follow it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
-    calibrator_ : Calibrator
+        The labels; their numbers 0, 1, … if rows may have several.
+    calibrator_ : Calibrator or LabelCalibrator
         The map from outputs to probabilities, with `calibrate="loo"`.
     """
 
     class_weight: dict[Any, float] | str | None
     classes_: np.ndarray
-    calibrator_: Calibrator
+    calibrator_: Calibrator | LabelCalibrator
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
@@ -55,10 +57,10 @@ class Classification(ClassifierMixin, ClosedForm):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,), or (n_samples, n_labels)
+            Labels, or indicators of several labels.
         classes : array-like, default=None
-            All labels that will ever come; needed with the first block.
+            All labels that will ever come; needed with the first block, unless y holds indicators.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0.
         groups : array-like of shape (n_samples,), default=None
@@ -70,7 +72,7 @@ class Classification(ClassifierMixin, ClosedForm):
             The fitted estimator. If a call fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            targets = Labels(self.class_weight, classes=self._all_classes(classes))
+            targets = Labels(self.class_weight, classes=self._all_classes(classes, y))
             self._extend(self._recipe(targets), X, y, sample_weight, groups)
         return self
 
@@ -88,16 +90,16 @@ class Classification(ClassifierMixin, ClosedForm):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The scores.
+            The scores; several labels have one each (> 0: the row has it).
         """
         if is_dask(X):
             check_is_fitted(self)
-            n_classes = len(self.classes_)
-            return predict_lazily(self, X, "decision_function", n_columns=None if n_classes == 2 else n_classes)
+            n_columns = None if self._one_score else len(self.classes_)
+            return predict_lazily(self, X, "decision_function", n_columns=n_columns)
         return self._scores(X, "decision_function")
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the label with the largest score.
+        """Predict the label with the largest score, or every label with a score above 0 if rows may have several.
 
         Parameters
         ----------
@@ -106,20 +108,23 @@ class Classification(ClassifierMixin, ClosedForm):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Labels.
+        ndarray of shape (n_samples,), or (n_samples, n_labels)
+            Labels, or indicators of several labels.
         """
         if is_dask(X):
             check_is_fitted(self)
-            return predict_lazily(self, X, "predict", dtype=self.classes_.dtype)
+            n_columns = len(self.classes_) if self._several else None
+            return predict_lazily(self, X, "predict", dtype=self.classes_.dtype, n_columns=n_columns)
         scores = self._scores(X, "predict")
         xp = array_namespace(scores)
+        if self._several:
+            return xp.astype(scores > 0, xp.int64)
         codes = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
         return xp.take(to_device_of(scores, self.classes_), codes, axis=0)
 
     @available_if_calibrated("probabilities")
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probability of each class; needs `calibrate="loo"`.
+        """Give the probability of each class, or of each of several labels; needs `calibrate="loo"`.
 
         Parameters
         ----------
@@ -156,7 +161,7 @@ class Classification(ClassifierMixin, ClosedForm):
         return self._log_probabilities(X, "predict_log_proba")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose label is predicted; of Dask collections only sums are brought here.
+        """The share of rows whose label, or all of whose labels, are predicted; of Dask collections only sums are brought here.
 
         Parameters
         ----------
@@ -179,7 +184,7 @@ class Classification(ClassifierMixin, ClosedForm):
     def _scores(self, X: Any, method: str) -> Any:
         outputs = self._outputs(self._check_new_rows(X, method))
         scores = calibration_of(self).scores(outputs) if self.calibrate is not None else outputs
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        return scores[:, 0] if self._one_score else scores
 
     def _log_probabilities(self, X: Any, method: str) -> Any:
         outputs = self._outputs(self._check_new_rows(X, method))
@@ -188,21 +193,37 @@ class Classification(ClassifierMixin, ClosedForm):
     def _targets(self) -> Labels:
         return Labels(self.class_weight)
 
-    def _all_classes(self, classes: Any) -> np.ndarray:
-        """The classes of `partial_fit`: given with the first block, and the same ever after."""
+    @property
+    def _several(self) -> bool:
+        """Whether rows may have several labels."""
+        return self._learned.targets.several
+
+    @property
+    def _one_score(self) -> bool:
+        return len(self.classes_) == 2 and not self._several
+
+    def _all_classes(self, classes: Any, y: Any) -> np.ndarray | None:
+        """The classes of `partial_fit`: given with the first block, and the same ever after; None for indicators."""
         given = None if classes is None else distinct(np.asarray(list(classes)))
         if self._is_trained:
             if given is not None and not np.array_equal(given, self.classes_):
                 raise ValueError(f"classes={given.tolist()} differs from the first call's {self.classes_.tolist()}.")
             return self.classes_
+        if given is None and len(np.shape(y)) == 2 and np.shape(y)[1] > 1:
+            return None
         if given is None:
             raise ValueError("partial_fit needs classes= with the first block: list all labels that will ever come.")
         check_more_than_one("classes", given)
         return given
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def _store_outputs(self, training: Training) -> None:
         targets = training.factored.learned.targets
-        assert isinstance(targets, Labels)
+        assert isinstance(targets, Labels | Indicators)
         assert targets.classes is not None
         self.classes_ = targets.classes
         self.coef_, self.intercept_ = training.solution.weights, training.solution.intercept

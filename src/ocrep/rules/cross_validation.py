@@ -231,21 +231,24 @@ def misclassified_by_fold(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> 
             W, b = solutions[place[v]]
             H, T = as_float64(H), as_float64(T)
             parts = slices_of(gamma.shape[0], T.shape[0] * T.shape[1])
-            errors = xp.concat([_wrong(H, T, weight, W[part, ...], b[part, ...]) for part in parts])
+            right = partial(same_class, several=rows.several)
+            errors = xp.concat([_wrong(H, T, weight, W[part, ...], b[part, ...], right) for part in parts])
             wrong[place[v]] = wrong[place[v]] + errors
     return xp.stack(wrong), total
 
 
-def _wrong(H: Array, T: Array, weight: Array | None, W: Array, b: Array) -> Array:
+def _wrong(
+    H: Array, T: Array, weight: Array | None, W: Array, b: Array, right: Callable[[Array, Array], Array]
+) -> Array:
     """The weight of misclassified rows, for each γ."""
     xp = array_namespace(H)
-    miss = xp.astype(~same_class(xp.matmul(H, W) + b[:, None, :], T), xp.float64)
+    miss = xp.astype(~right(xp.matmul(H, W) + b[:, None, :], T), xp.float64)
     return xp.sum(miss if weight is None else miss * weight, axis=1)
 
 
-def same_class(outputs: Array, T: Array) -> Array:
-    """Whether outputs (γ × rows × Q) and ±1 codes (rows × Q) name the same class."""
+def same_class(outputs: Array, T: Array, *, several: bool = False) -> Array:
+    """Whether outputs (γ × rows × Q) and ±1 codes (rows × Q) name the same class, or all of several labels."""
     xp = array_namespace(T)
-    if T.shape[1] == 1:
-        return (outputs[..., 0] > 0.0) == (T[:, 0] > 0.0)
+    if several or T.shape[1] == 1:
+        return xp.all((outputs > 0.0) == (T > 0.0), axis=-1)
     return xp.argmax(outputs, axis=-1) == xp.argmax(T, axis=-1)

@@ -23,9 +23,10 @@ from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
 from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.wide import RowVectors
 from ocrep._linalg.wide_rows import WideRows
-from ocrep._training.calibration import Calibrator, LeftOutErrors
+from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.division import Division
 from ocrep._training.learned import Learned
+from ocrep._training.indicators import Indicators
 from ocrep._training.targets import Labels, Numbers
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
@@ -48,6 +49,8 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.FoldFactors": FoldFactors,
     "ocrep.FoldPlan": FoldPlan,
     "ocrep.HiddenMap": HiddenMap,
+    "ocrep.Indicators": Indicators,
+    "ocrep.LabelCalibrator": LabelCalibrator,
     "ocrep.Labels": Labels,
     "ocrep.Learned": Learned,
     "ocrep.LeftOutErrors": LeftOutErrors,

@@ -43,7 +43,7 @@ class ScanRows(LocalRows):
         self._labels, self._grouped = needs.labels, needs.groups
         self._n_inputs, self._columns = first.X.shape[1], first.columns
         first = checked(first, labels=needs.labels, groups=needs.groups)
-        self._target_shape = None if needs.labels else first.y.shape[1:]
+        self._target_shape = first.y.shape[1:]
         survey = self._surveyed(first, needs)
         self._dtype = survey.dtype
         if self.once and needs.range and not survey.weight_sum > 0.0:
