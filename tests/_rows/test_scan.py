@@ -317,7 +317,7 @@ def test_a_class_that_was_not_given_is_named(frame, tmp_path, once):
     ("y", "message"),
     [
         (np.linspace(0, 1, 300), "block 0, row 2: the label .* is not a whole number"),
-        (np.ones((300, 2)), "block 0: y has the shape .* one label per row"),
+        (np.full((300, 2), 3), "block 0, row 1: y has 2 columns, .* holds 3 and not 0 or 1"),
         (np.array([1, "a"] * 150, dtype=object), "several kinds"),
         (np.ones(300), "only one class"),
     ],

@@ -281,7 +281,7 @@ def test_a_failing_first_block_leaves_nothing_behind():
     [
         ({"y": ["a", "b"] * 44 + ["x", "y"]}, r"Row 89: the label 'x' is not among the classes \['a', 'b'\]"),
         ({"classes": ["a", "b", "q"]}, "differs from the first"),
-        ({"n_targets": 2}, r"y has the shape \(90, 2\), but a classifier needs one label per row"),
+        ({"n_targets": 2}, "Row 1: y has 2 columns, .* column 0 holds [ab] and not 0 or 1"),
     ],
 )
 def test_partial_fit_of_a_classifier_raises_for_unknown_labels_and_shapes(options, message):

@@ -254,9 +254,9 @@ MISTAKES = {
         impossible={"device": NO_TEXTS, "Parquet": "a column of a file has one type"},
     ),
     "two columns of labels": Mistake(
-        "<part>y has the shape (<n>, 2), but a classifier needs one label per row. Unknown label type: multilabel or "
-        "multioutput.",
-        lambda rows: replace(rows, y=np.column_stack([rows.y, rows.y])),
+        "<row>y has 2 columns, each of which says whether a row has a label, but column 1 holds 2.0 and not 0 or 1: "
+        "give one label per row, or indicators. Unknown label type: multiclass-multioutput.",
+        lambda rows: replace(rows, y=np.column_stack([rows.y, with_value("y", 2)(rows).y])),
         CLASSIFIERS,
     ),
     "one class": Mistake(

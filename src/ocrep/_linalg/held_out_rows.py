@@ -11,7 +11,7 @@ from ocrep._linalg.arrays import EPS, Array, array_namespace, take_rows, to_host
 from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.spectrum import Spectrum
 
-# Fewer γ, or fewer targets, are predicted one by one.
+# Fewer γ, targets or directions are predicted one by one.
 _FEW = 16
 # Coefficients that change by less than this are told by few combinations of them, right to 10⁻¹¹ of each.
 _RANGE, _NEGLIGIBLE = 100.0, 64.0 * EPS
@@ -42,7 +42,7 @@ def squared_errors(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[A
     to tell their gains: those of γ far below or above all eigenvalues hardly differ.
     """
     xp = array_namespace(P)
-    if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1]) < _FEW or gamma.dtype == xp.complex128:
+    if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1], P.shape[1]) < _FEW or gamma.dtype == xp.complex128:
         return _one_by_one(P, Z, T, gamma, gain)
     order = np.argsort(to_host(gamma[:, 0]), kind="stable")
     errors = [
@@ -67,13 +67,13 @@ def _one_by_one(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Arra
 def _told_by_few(gains: Array) -> Iterator[tuple[Array, Array]]:
     """Factors (g × r) and (r × p) of the rows of gains, as many at a time as lie within the range."""
     xp, G = array_namespace(gains), gains.shape[0]
-    largest = to_host(xp.max(gains / gains[-1:, :], axis=1)) if gains.shape[1] else np.ones(G)
+    largest = to_host(xp.max(gains / gains[-1:, :], axis=1))
     start = 0
     while start < G:
         stop = start + int(np.searchsorted(-largest[start:], -largest[start] / _RANGE, side="right"))
         first = gains[start, :]
         U, sizes, Vt = xp.linalg.svd(gains[start:stop, :] / first, full_matrices=False)
-        r = max(1, int(np.sum(to_host(sizes) > _NEGLIGIBLE * float(sizes[0]))))
+        r = int(np.sum(to_host(sizes) > _NEGLIGIBLE * float(sizes[0])))
         yield U[:, :r] * sizes[:r], Vt[:r, :] * first
         start = stop
 

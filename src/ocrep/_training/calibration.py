@@ -64,9 +64,11 @@ class LabelCalibrator:
     @classmethod
     def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> LabelCalibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
-        blocks = [tuple(map(to_host, block[:2])) + block[2:] for block in left_out_outputs(spectrum, rows, gamma)]
-        outputs, T = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
-        weights = np.concatenate([np.ones(len(t)) if w is None else to_host(w) for _, t, w in blocks])
+        blocks = [
+            (to_host(output), to_host(T), np.ones(T.shape[0]) if weight is None else to_host(weight))
+            for output, T, weight in left_out_outputs(spectrum, rows, gamma)
+        ]
+        outputs, T, weights = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         fits = [_logistic(outputs[:, [q]], T[:, q] > 0.0, weights) for q in range(T.shape[1])]
         slope, offset = np.array(fits).T
         return cls(to_device_of(spectrum.sigma, slope), to_device_of(spectrum.sigma, offset))

@@ -1,4 +1,4 @@
-"""`Indicators`: targets of rows that have several labels each, and how outputs become probabilities of each label."""
+"""`Indicators`: targets of rows that may have several labels, a column of 0 and 1 for each."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from ocrep._rows.block import Block, Triple
 from ocrep._rows.rows import Part
 from ocrep._rows.survey import Survey
 from ocrep._training.division import Division
-from ocrep._training.recipe import Recipe
 from ocrep._training.indicators import Indicators
+from ocrep._training.recipe import Recipe
 from ocrep._training.targets import Labels, Numbers
 
 

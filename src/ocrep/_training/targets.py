@@ -18,6 +18,7 @@ from ocrep._training.indicators import Indicators
 
 _SEVERAL_WEIGHTS = "class_weight={} weighs a row by its label, and these rows have several labels: use sample_weight."
 
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """Targets of a regression: numbers, one column or several."""
@@ -106,8 +107,8 @@ class Labels:
         given = survey.labels if self.classes is None else self.classes
         if given is not None and not np.array_equal(given, targets.classes):
             raise ValueError(
-                f"classes={given.tolist()} lists labels of which each row has one, but y has {targets.n_labels} columns "
-                "of indicators: leave classes out."
+                f"classes={given.tolist()} lists labels of which each row has one, but y has {targets.n_labels} "
+                "columns of indicators: leave classes out."
             )
         return targets
 

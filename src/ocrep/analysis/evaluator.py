@@ -185,7 +185,9 @@ class Evaluator:
                 h, t = H[part], T[part]
                 w = np.ones(len(t)) if weight is None else weight[part]
                 outputs = h @ weights + intercept[:, None, :]
-                lost = ~same_class(outputs, t, several=rows.several) if rows.labels else ((outputs - t) ** 2).mean(axis=2)
+                lost = (
+                    ~same_class(outputs, t, several=rows.several) if rows.labels else ((outputs - t) ** 2).mean(axis=2)
+                )
                 total, count = total + lost @ w, count + w.sum()
         return total / count if rows.labels else np.sqrt(total / count)
 

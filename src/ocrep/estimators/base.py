@@ -116,7 +116,7 @@ class ClosedForm(Linked, BaseEstimator, ABC):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs. Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read slice by slice. Or `ocrep.scan(…)`, which
             names all else itself. Or a Dask array or dataframe, with y, weights and groups of the same kind.
-        y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
+        y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression or indicators of several labels
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0; whole weights equal repeated rows, except under the rule "loo", which leaves out rows.

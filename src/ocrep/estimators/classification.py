@@ -37,6 +37,8 @@ class Classification(ClassifierMixin, ClosedForm):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels; their numbers 0, 1, … if rows may have several.
+    multilabel_ : bool
+        Whether rows may have several labels, each in a column of y.
     calibrator_ : Calibrator or LabelCalibrator
         The map from outputs to probabilities, with `calibrate="loo"`.
     """
@@ -113,11 +115,11 @@ class Classification(ClassifierMixin, ClosedForm):
         """
         if is_dask(X):
             check_is_fitted(self)
-            n_columns = len(self.classes_) if self._several else None
+            n_columns = len(self.classes_) if self.multilabel_ else None
             return predict_lazily(self, X, "predict", dtype=self.classes_.dtype, n_columns=n_columns)
         scores = self._scores(X, "predict")
         xp = array_namespace(scores)
-        if self._several:
+        if self.multilabel_:
             return xp.astype(scores > 0, xp.int64)
         codes = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
         return xp.take(to_device_of(scores, self.classes_), codes, axis=0)
@@ -161,7 +163,7 @@ class Classification(ClassifierMixin, ClosedForm):
         return self._log_probabilities(X, "predict_log_proba")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose label, or all of whose labels, are predicted; of Dask collections only sums are brought here.
+        """The share of rows whose label is predicted, or all of several; of Dask collections only sums come here.
 
         Parameters
         ----------
@@ -194,13 +196,14 @@ class Classification(ClassifierMixin, ClosedForm):
         return Labels(self.class_weight)
 
     @property
-    def _several(self) -> bool:
+    def multilabel_(self) -> bool:
         """Whether rows may have several labels."""
+        check_is_fitted(self)
         return self._learned.targets.several
 
     @property
     def _one_score(self) -> bool:
-        return len(self.classes_) == 2 and not self._several
+        return len(self.classes_) == 2 and not self.multilabel_
 
     def _all_classes(self, classes: Any, y: Any) -> np.ndarray | None:
         """The classes of `partial_fit`: given with the first block, and the same ever after; None for indicators."""

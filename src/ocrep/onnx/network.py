@@ -81,10 +81,10 @@ def network_of(model: Any) -> Network:
     output = np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_)
     if not is_classifier(model):
         return Network(hidden, (output,))
-    if np.ndim(model.predict(np.zeros((1, model.n_features_in_)))) == 2:
+    if model.multilabel_:
         raise OnnxExportError(
-            f"This {type(model).__name__} gives several labels per row, and a graph gives one: export one classifier for "
-            "each label."
+            f"This {type(model).__name__} gives several labels per row, and a graph gives one: export one "
+            "classifier for each label."
         )
     labels = _plain_labels(model.classes_)
     if model.calibrate is None:

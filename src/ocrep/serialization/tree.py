@@ -25,8 +25,8 @@ from ocrep._linalg.wide import RowVectors
 from ocrep._linalg.wide_rows import WideRows
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.division import Division
-from ocrep._training.learned import Learned
 from ocrep._training.indicators import Indicators
+from ocrep._training.learned import Learned
 from ocrep._training.targets import Labels, Numbers
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.units import MixedMap
