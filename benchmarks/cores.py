@@ -1,6 +1,8 @@
 """Fits on 1, 2, 4, 8 and 16 pinned cores, plain and cross-validated, as ratios within one run.
 
 `python benchmarks/cores.py` runs itself once per number of cores, with one BLAS limit and one CPU set each;
+`python benchmarks/cores.py --plain` fits only at κ = 5·10² and tells where the time goes (two minutes on 16 cores),
+`--plain --chunk 2 5 10` with so many megabytes of features at a time;
 `python benchmarks/cores.py --gpu` compares a cross-validated with a plain fit on a GPU (needs torch).
 """
 
@@ -9,14 +11,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 
-N, L, M, REPEATS = 400_000, 20, 500, 3
+N, L, M, REPEATS = int(os.environ.get("ROWS", 400_000)), 20, 500, 3
 CORES = (1, 2, 4, 8, 16)
 # Units nearly linear in their inputs are nearly dependent: κ ≈ 10¹⁰.
 ILL = {"weight_scale": 0.003}
@@ -65,12 +68,47 @@ def floor(X: np.ndarray, y: np.ndarray, cores: int) -> None:
         np.linalg.eigh(sum(pool.map(share, range(cores))))
 
 
-def on_cores(cores: int) -> dict[str, float]:
+@contextmanager
+def phases() -> Iterator[dict[str, float]]:
+    """Seconds in the parts of a fit, as they are entered."""
+    from ocrep._linalg.passes import LocalPasses
+    from ocrep._linalg.solve import _Run
+    from ocrep._rows.memory import MemoryRows
+    from ocrep.rules import Rule
+
+    spent: dict[str, float] = {}
+    places = {"survey": (MemoryRows, "survey"), "first rows": (_Run, "start"), "pass": (LocalPasses, "accumulate")}
+    places |= {"proof": (_Run, "_solved"), "rule": (Rule, "choose")}
+    before = {name: getattr(*place) for name, place in places.items()}
+
+    def timing(name: str) -> Callable[..., object]:
+        def call(*args: object, **options: object) -> object:
+            start = perf_counter()
+            try:
+                return before[name](*args, **options)
+            finally:
+                spent[name] = spent.get(name, 0.0) + perf_counter() - start
+
+        return call
+
+    for name, place in places.items():
+        setattr(*place, timing(name))
+    try:
+        yield spent
+    finally:
+        for name, place in places.items():
+            setattr(*place, before[name])
+
+
+def on_cores(cores: int, *, plain: bool, chunk: float | None) -> dict[str, float]:
     """Seconds of every fit on the cores that this process may use."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     from ocrep import PinvRegressor
+    from ocrep._linalg import passes
 
+    if chunk is not None:
+        passes.CHUNK_ENTRIES = int(chunk * 2**17)
     X, y = rows(N)
 
     def fit(gamma: str, **options: object) -> PinvRegressor:
@@ -80,6 +118,10 @@ def on_cores(cores: int) -> dict[str, float]:
 
     found = {"floor": timed(lambda: floor(X, y, cores))}
     found |= {gamma: timed(lambda gamma=gamma: fit(gamma)) for gamma in ("ocrep", "kfold", "ocrep_cv")}
+    if plain:
+        with phases() as spent:
+            fit("ocrep")
+        return found | {f"in {name}": seconds for name, seconds in spent.items()}
     found |= {
         f"ill {gamma}": timed(lambda gamma=gamma: fit(gamma, **ILL), 1) for gamma in ("ocrep", "kfold", "ocrep_cv")
     }
@@ -110,35 +152,58 @@ def on_gpu() -> None:
         print(f"GPU, N = 1e6, M = {n_hidden}, κ = {kappa:.1e}: over a plain fit ({plain:.3f} s): {told}", flush=True)
 
 
+def told_plain(cores: int, first: int, one: dict[str, float], found: dict[str, float]) -> str:
+    plain = found["ocrep"]
+    shares = {name.removeprefix("in "): s for name, s in found.items() if name.startswith("in ")}
+    return (
+        f"{cores:2d} cores, speed-up over {first}: plain {one['ocrep'] / plain:.2f}, kfold "
+        f"{one['kfold'] / found['kfold']:.2f}, floor {one['floor'] / found['floor']:.2f}; over a plain fit: kfold "
+        f"{found['kfold'] / plain:.2f}, ocrep_cv {found['ocrep_cv'] / plain:.2f}; plain over the floor "
+        f"{plain / found['floor']:.2f}; plain fit {plain:.3f} s, of that "
+        + ", ".join(f"{name} {100 * s / sum(shares.values()):.0f} %" for name, s in shares.items())
+    )
+
+
+def told_all(cores: int, first: int, one: dict[str, float], found: dict[str, float]) -> str:
+    plain, ill = found["ocrep"], found["ill ocrep"]
+    return (
+        f"{cores:2d} cores, speed-up over {first}: plain {one['ocrep'] / plain:.2f}, "
+        f"kfold {one['kfold'] / found['kfold']:.2f}, ill {one['ill ocrep'] / ill:.2f}, "
+        f"qr {one['qr'] / found['qr']:.2f}, floor {one['floor'] / found['floor']:.2f}, "
+        f"boosting {one['boosting'] / found['boosting']:.2f}; "
+        f"over a plain fit: kfold {found['kfold'] / plain:.2f}, ocrep_cv {found['ocrep_cv'] / plain:.2f}; "
+        f"over an ill fit: kfold {found['ill kfold'] / ill:.2f}, ocrep_cv {found['ill ocrep_cv'] / ill:.2f}; "
+        f"plain over the floor {plain / found['floor']:.2f}, over boosting {plain / found['boosting']:.2f}; "
+        f"κ {found['κ']:.1e}, ill {found['ill κ']:.1e}; plain fit {plain:.2f} s"
+    )
+
+
 def main() -> None:
     if "--gpu" in sys.argv:
         on_gpu()
         return
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--on", type=int, help="run here, on the cores of this process")
-    parser.add_argument("--cores", type=int, nargs="+", default=[n for n in CORES if n <= os.cpu_count()])
+    parser.add_argument("--cores", type=int, nargs="+", default=[n for n in CORES if n <= (os.cpu_count() or 1)])
+    parser.add_argument("--plain", action="store_true", help="only well-conditioned fits")
+    parser.add_argument("--chunk", type=float, nargs="+", help="megabytes of features at a time")
     options = parser.parse_args()
     if options.on:
-        print(json.dumps(on_cores(options.on)))
+        chunk = options.chunk[0] if options.chunk else None
+        print(json.dumps(on_cores(options.on, plain=options.plain, chunk=chunk)))
         return
-    results = {}
-    for cores in options.cores:
-        limits = {f"{blas}_NUM_THREADS": str(cores) for blas in ("OPENBLAS", "OMP", "MKL", "BLIS")}
-        command = ["taskset", "-c", f"0-{cores - 1}", sys.executable, __file__, "--on", str(cores)]
-        told = subprocess.run(command, env={**os.environ, **limits}, capture_output=True, text=True, check=True)
-        results[cores] = found = json.loads(told.stdout)
-        one, plain, ill = results[options.cores[0]], found["ocrep"], found["ill ocrep"]
-        print(
-            f"{cores:2d} cores, speed-up over {options.cores[0]}: plain {one['ocrep'] / plain:.2f}, "
-            f"kfold {one['kfold'] / found['kfold']:.2f}, ill {one['ill ocrep'] / ill:.2f}, "
-            f"qr {one['qr'] / found['qr']:.2f}, floor {one['floor'] / found['floor']:.2f}, "
-            f"boosting {one['boosting'] / found['boosting']:.2f}; "
-            f"over a plain fit: kfold {found['kfold'] / plain:.2f}, ocrep_cv {found['ocrep_cv'] / plain:.2f}; "
-            f"over an ill fit: kfold {found['ill kfold'] / ill:.2f}, ocrep_cv {found['ill ocrep_cv'] / ill:.2f}; "
-            f"plain over the floor {plain / found['floor']:.2f}, over boosting {plain / found['boosting']:.2f}; "
-            f"κ {found['κ']:.1e}, ill {found['ill κ']:.1e}; plain fit {plain:.2f} s",
-            flush=True,
-        )
+    for chunk in options.chunk or [None]:
+        more = [*(["--plain"] if options.plain else []), *(["--chunk", str(chunk)] if chunk else [])]
+        if chunk:
+            print(f"{chunk} MB of features at a time", flush=True)
+        one: dict[str, float] = {}
+        for cores in options.cores:
+            limits = {f"{blas}_NUM_THREADS": str(cores) for blas in ("OPENBLAS", "OMP", "MKL", "BLIS")}
+            command = ["taskset", "-c", f"0-{cores - 1}", sys.executable, __file__, "--on", str(cores), *more]
+            told = subprocess.run(command, env={**os.environ, **limits}, capture_output=True, text=True, check=True)
+            found = json.loads(told.stdout)
+            one = one or found
+            print((told_plain if options.plain else told_all)(cores, options.cores[0], one, found), flush=True)
 
 
 if __name__ == "__main__":

@@ -310,6 +310,23 @@ def test_no_rows_and_unequal_blocks_raise():
         solved(lambda: iter([(H, T), (H[:, 1:], T)]))
 
 
+@pytest.mark.parametrize("first", ["zero weight", "equal", "zero"])
+def test_a_few_first_rows_that_tell_nothing_do_not_mislead(first):
+    """Twice as many rows as features are looked at first: they may not count, or look singular."""
+    H, T = problem(1e2)
+    weight = np.ones(N)
+    few = slice(0, 2 * M)
+    if first == "zero weight":
+        weight[few] = 0.0
+    else:
+        H[few] = H[0] if first == "equal" else 0.0
+    blocks = Blocks(H, T, weight)
+    found = solve(LocalPasses(RowBlocks(blocks, n_features=M)), intercept=True)
+    assert found.route == ("gram" if first == "zero weight" else "refined")
+    exact = Factor.of(H, T, sample_weight=weight, intercept=True).spectrum()
+    np.testing.assert_allclose(found.spectrum.sigma, exact.sigma, rtol=1e-10)
+
+
 def test_rows_of_no_weight_change_nothing():
     H, T = problem(1e2)
     weight = np.where(np.arange(N) < 2 * BLOCK, 0.0, 1.0)

@@ -111,6 +111,26 @@ def test_workers_in_use_are_not_given_out_again(threads):
     assert parallel.at_once(lambda item: item + 1, [1, 2, 3]) == [2, 3, 4]
 
 
+@pytest.mark.parametrize("waiting", [2, 5])
+def test_so_many_items_wait_for_each_worker(threads, waiting):
+    """Workers that do not begin before all these items have been read would wait forever if fewer could wait."""
+    threads(2)
+    enough = threading.Event()
+
+    def items():
+        for number in range(20):
+            if number == 2 * waiting + 1:
+                enough.set()
+            yield number
+
+    def step(state, item):
+        assert enough.wait(60)
+        return [*(state or []), item]
+
+    found = accumulate(step, items(), 2, waiting=waiting)
+    assert found == [list(range(0, 20, 2)), list(range(1, 20, 2))]
+
+
 @pytest.mark.parametrize("activation", ["sigmoid", "relu", "hardlimit", "gaussian", "identity"])
 @pytest.mark.parametrize("direct_link", [False, True])
 def test_layers_are_the_same_to_the_last_bit_on_any_number_of_threads(threads, activation, direct_link):

@@ -146,14 +146,16 @@ class Counts:
     def add(self, rows: RowBlock) -> Counts:
         """Count more rows; the first that have weight give the shift."""
         self.check_columns(rows.H.shape[1], rows.T.shape[1])
-        return replace(
-            self,
-            shift=self.shift if self.shift_known else rows.mean(),
-            n_rows=self.n_rows + rows.n_positive,
-            weight_sum=self.weight_sum + rows.weight_sum,
-            whole_weights=self.whole_weights and rows.whole_weights,
-            n_seen=self.n_seen + rows.H.shape[0],
-            shift_known=self.shift_known or rows.weight_sum > 0.0,
+        weight_sum = rows.weight_sum
+        return Counts(
+            self.shift if self.shift_known else rows.mean(),
+            self.n_targets,
+            self.intercept,
+            self.n_rows + rows.n_positive,
+            self.weight_sum + weight_sum,
+            self.whole_weights and rows.whole_weights,
+            self.n_seen + rows.H.shape[0],
+            self.shift_known or weight_sum > 0.0,
         )
 
     def merge(self, other: Counts) -> Counts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from itertools import accumulate
@@ -15,8 +15,12 @@ from ocrep._linalg.blocks import Encoded
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import SPLITS, FoldPlan, split_by_fold
 from ocrep._linalg.held_out_rows import HeldOut
+from ocrep._linalg.parallel import Item, Result, at_once
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.wide import WideFolds
+
+# So many products for each fold are worth a thread.
+_MANY_PRODUCTS = 2**24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,8 +86,11 @@ class FoldFactors:
     @cached_property
     def _wide(self) -> WideFolds | None:
         """The folds in as many dimensions as rows, where all rows together are fewer than the features."""
-        problem = self.merged().problem if len(self._filled) > 1 else None
-        return None if problem is None else WideFolds(problem, [(f.rows, f.counts) for f in self._filled if f.rows])
+        kept = [(factor.rows, factor.counts) for factor in self._filled if factor.rows]
+        if not len(self._filled) == len(kept) > 1:  # then all together are not fewer either
+            return None
+        problem = self.merged().problem
+        return None if problem is None else WideFolds(problem, kept)
 
     def leading(self, n_features: int) -> FoldFactors:
         """The same folds for the first `n_features` features; the training factors are cut, not merged anew."""
@@ -121,12 +128,18 @@ class FoldFactors:
         """Each fold as the others predict it: its rows enter only through their inner products."""
         if self._wide:
             return tuple(self._wide.fits)
-        return tuple(fold.held_out(spectrum) for fold, spectrum in held_out(self))
+        pairs, one = list(held_out(self)), self._filled[0]
+        return _for_each(lambda pair: pair[0].held_out(pair[1]), pairs, one, one.n_features)
 
     def squared_errors(self, gamma: Array) -> Array:
         """Σ w‖t − prediction‖² over each held-out fold, folds × γ, as if the weights had been refitted without it."""
         xp = array_namespace(gamma)
-        return xp.stack([xp.sum(fit.squared_errors(gamma[:, None]), axis=1) for fit in self.fits])
+        columns = gamma.shape[0] * self.n_targets
+
+        def errors(fit: HeldOut) -> Array:
+            return xp.sum(fit.squared_errors(gamma[:, None]), axis=1)
+
+        return xp.stack(_for_each(errors, self.fits, self._filled[0], columns))
 
     @property
     def filled(self) -> tuple[int, ...]:
@@ -138,6 +151,14 @@ class FoldFactors:
     @property
     def _filled(self) -> tuple[Factor, ...]:
         return tuple(factor for factor in self.factors if factor is not None and factor.counts.n_rows)
+
+
+def _for_each(
+    function: Callable[[Item], Result], items: Sequence[Item], like: Factor, columns: int
+) -> tuple[Result, ...]:
+    """function(item) of each fold's item, on threads if so many columns times a matrix M × M are worth them."""
+    large = isinstance(like.counts.shift, np.ndarray) and columns * like.n_features**2 > _MANY_PRODUCTS
+    return tuple(at_once(function, items) if large else map(function, items))
 
 
 def held_out(folds: FoldFactors) -> Iterator[tuple[Factor, Spectrum]]:

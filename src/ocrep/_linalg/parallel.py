@@ -55,13 +55,19 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
 
 
 def accumulate(
-    step: Callable[[State | None, Item], State], items: Iterable[Item], workers: int, start: State | None = None
+    step: Callable[[State | None, Item], State],
+    items: Iterable[Item],
+    workers: int,
+    start: State | None = None,
+    *,
+    waiting: int = 2,
 ) -> list[State]:
     """Fold every `workers`-th item into the state of one worker; the states come back in the workers' order.
 
     The first worker begins with `start`, so that one worker is a plain fold. Which item goes where does not depend on
-    timing, so the same number of workers gives the same bits. At most two items wait for each worker. If a worker or
-    the reading of items fails, the others stop after the item they work on.
+    timing, so the same number of workers gives the same bits. At most `waiting` items wait for each worker; the more,
+    the less a slow worker makes the others wait. If a worker or the reading of items fails, the others stop after the
+    item they work on.
     """
     states: list[State | None] = [start, *[None] * (workers - 1)]
     if workers < 2:
@@ -69,13 +75,13 @@ def accumulate(
             states[0] = step(states[0], item)
     else:
         with _BLAS.divided_among(workers):
-            _run_workers(step, items, states)
+            _run_workers(step, items, states, waiting)
     return [state for state in states if state is not None]
 
 
-def _run_workers(step: Callable[[Any, Item], Any], items: Iterable[Item], states: list[Any]) -> None:
+def _run_workers(step: Callable[[Any, Item], Any], items: Iterable[Item], states: list[Any], waiting: int) -> None:
     """Fold items into the states, one thread each."""
-    queues: list[Queue[Any]] = [Queue(maxsize=2) for _ in states]
+    queues: list[Queue[Any]] = [Queue(maxsize=waiting) for _ in states]
     failures: list[BaseException] = []
 
     def work(mine: int) -> None:

@@ -27,6 +27,9 @@ WIDEST_SHARED = 1024
 # 5 MB of float64: so many features of a block are formed at a time. More would leave the caches, and fewer would cost
 # more in calls, for which workers wait for each other.
 CHUNK_ENTRIES = 5 * 2**17
+# 32 MB of float64: so much of the rows, as they were read, waits for workers at most. The more, the less they wait for
+# each other.
+WAITING_ENTRIES = 2**22
 # Reflections work on so many rows per column at a time: each time R is triangularized again, which adds a third.
 _ROWS_PER_COLUMN = 2
 
@@ -97,6 +100,10 @@ class Passes(Protocol):
     def checkpoint(self) -> Checkpoint | None:
         """What saves the passes, if anything does."""
 
+    @property
+    def n_features(self) -> int | None:
+        """Columns of H, where H is on the host."""
+
     def head(self) -> tuple[Any, bool]:
         """A first block as it was read, of which a row counts, and whether it is all; None where no row counts."""
 
@@ -115,6 +122,10 @@ class LocalPasses:
     checkpoint: Checkpoint | None = None
     _ahead: Iterator[Any] | None = None
     """Rows from the beginning that were read ahead."""
+
+    @property
+    def n_features(self) -> int | None:
+        return self.rows.n_features
 
     def encode(self, block: Any) -> Encoded:
         return self.rows.encode(block)
@@ -140,14 +151,17 @@ class LocalPasses:
         head = [block for _, block in zip(range(2), blocks, strict=False)]
         if len(head) == 1:
             return step(None, head[0])
-        workers, width, height = 1, self.rows.n_features, 1
+        workers, width, waiting = 1, self.rows.n_features, 2
+        items = chain(head, blocks)
         if head and width is not None:
             height = min(work.height(self.rows) or 1, head[0][0].shape[0])
             workers = workers_for(width, work.copies * height, work.n_held)
-        items = chain(head, blocks)
-        if workers > 1 and work.n_held == 1:  # small items, so that all workers have as many to do
-            items = chain.from_iterable(chunks(raw, height) for raw in items)
-        found = accumulate(step, items, workers)
+            # Small items, so that all workers have as many to do; but folds divide them once more.
+            height *= min(work.n_held, 2)
+            if workers > 1:
+                items = chain.from_iterable(chunks(raw, height) for raw in items)
+                waiting = max(2, WAITING_ENTRIES // (workers * height * (head[0][0].shape[1] + 2)))
+        found = accumulate(step, items, workers, waiting=waiting)
         while len(found) > 1:  # in pairs, since triangles take time to merge
             pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
             found = at_once(lambda pair: reduce(kind.merge, pair), pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ocrep._linalg.counts import Counts
@@ -14,7 +15,7 @@ from ocrep._linalg.folds import FoldFactors, known_folds
 from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
 from ocrep._linalg.held_out import Route
 from ocrep._linalg.parallel import at_once
-from ocrep._linalg.passes import FactorWork, FoldFactorsWork, Passes, SumsWork, Work
+from ocrep._linalg.passes import FactorWork, FoldFactorsWork, Passes, SumsWork, Work, counts
 from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.triangle import Triangle
@@ -23,6 +24,8 @@ SOLVERS = ("auto", "gram", "qr")
 
 # So many folds would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
 MANY_FOLDS = 20
+# So many rows per feature show whether the Gram matrix is promising.
+_FEW_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +99,7 @@ class _Run:
         block, alone = self._passes.head()
         if block is None or (solver == "auto" and alone and stage is None):
             return None
-        first = self._passes.encode(block)
+        first = self._passes.encode(self._few_rows(block))
         if solver == "gram" and alone and first[0].shape[0] < first[0].shape[1]:
             raise ValueError(
                 f"solver='gram' cannot promise γ to 1e-6 here: {first[0].shape[0]} rows are fewer than "
@@ -105,7 +108,13 @@ class _Run:
         gram = GramSums.of(first, intercept=self._intercept)
         if stage is FoldGrams or (stage is None and (solver == "gram" or is_promising(gram.products, gram.counts))):
             return gram
-        return PreconditionedSums.from_first_block(first, intercept=self._intercept)
+        return PreconditionedSums.from_first_block(self._passes.encode(block), intercept=self._intercept)
+
+    def _few_rows(self, block: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Enough rows of a first block to see whether the Gram matrix is promising; nobody shares this work."""
+        width = self._passes.n_features
+        few = block if width is None else tuple(None if v is None else v[: _FEW_ROWS * width, ...] for v in block)
+        return few if counts(few) else block
 
     def by_gram(self, first: GramSums, solver: str) -> Solved | None:
         """Route 1, or 3 where the sums prove too little."""
@@ -153,10 +162,12 @@ class _Run:
         if n_filled < 2:
             return None
         tried: list[Any] = [sums.total(), *sums.complements()]
-        whole, *training = at_once(proof, tried)
-        known = [found for found in training if found is not None]
-        factors = tuple(s.factor() if s.counts.n_rows else None for s in sums.sums)
-        if whole is None or len(known) < n_filled or sum(f is not None for f in factors) < n_filled:
+        calls: list[Callable[[], Any]] = [partial(proof, some) for some in tried]
+        whole, *rest = at_once(lambda call: call(), [*calls, *(some.factor for some in sums.filled())])
+        known = [found for found in rest[:n_filled] if found is not None]
+        own = iter(rest[n_filled:])
+        factors = tuple(next(own) if some.counts.n_rows else None for some in sums.sums)
+        if whole is None or len(known) < n_filled or any(found is None for found in rest[n_filled:]):
             return None
         n_read = sum(s.counts.n_seen for s in sums.sums)
         return Solved(whole[0], known_folds(self._plan, factors, n_read, known), whole[1], route)

@@ -11,10 +11,13 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, to_host
+from ocrep._linalg.parallel import on_chunks
 from ocrep._rows.block import Block, listed
 from ocrep._rows.groups import distinct_groups, few
 from ocrep._rows.sample import RowSample
 
+# So many numbers are looked at by all workers.
+_MANY_ENTRIES = 2**18
 Range = tuple[np.ndarray, np.ndarray]
 """Low and high, one entry per input."""
 
@@ -173,7 +176,9 @@ def observed_range(X: Any, weight: Any) -> Range:
         low, high = min_max_axis(X, axis=0)
     elif isinstance(X, np.ndarray):
         X = X if counts is None else X[counts]
-        low, high = (X.min(axis=0), X.max(axis=0)) if len(X) else _no_range(X.shape[1])
+        if not len(X):
+            return _no_range(X.shape[1])
+        low, high = (X.min(axis=0), X.max(axis=0)) if X.size < _MANY_ENTRIES else _range_by_chunks(X)
     else:
         xp = array_namespace(X)
         X = X if counts is None else xp.take(X, xp.nonzero(counts)[0], axis=0)
@@ -181,6 +186,19 @@ def observed_range(X: Any, weight: Any) -> Range:
             return _no_range(X.shape[1])
         low, high = to_host(xp.min(X, axis=0)), to_host(xp.max(X, axis=0))
     return low.astype(np.float64), high.astype(np.float64)
+
+
+def _range_by_chunks(X: np.ndarray) -> Range:
+    """The range on all workers, each chunk in its cache: for many rows this takes as long as to read them."""
+    lows: list[np.ndarray] = []
+    highs: list[np.ndarray] = []
+
+    def look(rows: slice) -> None:
+        lows.append(X[rows].min(axis=0))
+        highs.append(X[rows].max(axis=0))
+
+    on_chunks(lambda _: look, len(X), max(1, X.shape[1]))
+    return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
 def _labels_of(y: Array, weight: Array | None) -> tuple[np.ndarray, np.ndarray]:

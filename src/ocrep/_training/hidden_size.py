@@ -26,8 +26,9 @@ def at_size(factor: Factor, folds: FoldFactors | None, rule: Rule, n_hidden: int
     assert folds is not None
     m = n_fixed + n_hidden
     cut = folds.leading(m)
-    gamma = rule.choose(factor.leading(m).spectrum(), folds=cut).gamma
-    return Size(n_hidden, gamma, cv_error_of(rule, cut, gamma))
+    choice = rule.choose(factor.leading(m).spectrum(), folds=cut)
+    error = cv_error_of(rule, cut, choice.gamma) if choice.held_out_error is None else choice.held_out_error
+    return Size(n_hidden, choice.gamma, error)
 
 
 def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int = 0) -> int:
@@ -37,6 +38,8 @@ def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int 
 
     def error(n_hidden: int) -> float:
         try:
+            if rule.folds is None:  # γ is chosen anew on each training part, and that of all rows is not needed
+                return cv_error_of(rule, folds.leading(n_fixed + n_hidden), math.nan)
             return at_size(factor, folds, rule, n_hidden, n_fixed).cv_error
         except NotApplicable as reason:  # the rule does not apply at this size; it may at others
             reasons.append(reason)
@@ -49,16 +52,19 @@ def choose_size(factor: Factor, folds: FoldFactors, rule: Rule, *, n_fixed: int 
 
 
 def search(error: Callable[[int], float], largest: int) -> int:
-    """Minimise over 1, …, `largest`: sizes in steps of √2 first, then four times as fine around the best."""
+    """Minimise over 1, …, `largest`: sizes in steps of √2 first, then in steps half and a quarter as large."""
     seen: dict[int, float] = {}
 
     def look(exponents: Iterable[float]) -> int:
         for exponent in exponents:
-            size = max(1, round(largest * 2.0**-exponent))
+            size = max(1, round(largest * 2.0 ** -max(0.0, exponent)))
             if size not in seen:
                 seen[size] = error(size)
         return min(seen, key=lambda size: (seen[size], size))
 
     steps = 2 * math.ceil(math.log2(largest)) if largest > 1 else 0
-    best = math.log2(largest / look(k / 2 for k in range(steps + 1)))
-    return look(max(0.0, best + k / 8) for k in range(-3, 4))
+    best = look(k / 2 for k in range(steps + 1))
+    for step in (1 / 4, 1 / 8):
+        exponent = math.log2(largest / best)
+        best = look((exponent - step, exponent + step))
+    return best

@@ -62,6 +62,7 @@ class PartsPasses:
 
     def __init__(self, learned: Learned, rows: Rows, needs: Needs) -> None:
         self._learned, self._rows, self._needs = learned, rows, needs
+        self.n_features = None if learned.on_device else learned.n_features
 
     def encode(self, block: Any) -> Encoded:
         return self._learned.encode(block)

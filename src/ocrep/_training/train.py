@@ -78,9 +78,7 @@ def finish(
     recipe: Recipe, learned: Learned, solved: Solved, rows: Rows | None = None, *, quick: QuickFolds | None = None
 ) -> Training:
     """What follows from the factors; `quick` saves time where they were made already."""
-    factored = _factored(learned, solved)
-    if recipe.auto_size:
-        factored = _cut_to_size(recipe.rule, factored)
+    factored = _factored(learned, solved, recipe.rule if recipe.auto_size else None)
     training = decide(factored, recipe.rule, recipe.calibrate, _again(factored, rows), quick)
     if rows is None or rows.once or factored.route == "reflections":
         return training
@@ -155,20 +153,25 @@ def _fold_plan(recipe: Recipe, learned: Learned) -> FoldPlan | None:
     return recipe.folds if learned.division is None else learned.division.plan
 
 
-def _factored(learned: Learned, solved: Solved) -> Factored:
+def _factored(learned: Learned, solved: Solved, size_by: Rule | None = None) -> Factored:
+    """A training before γ is chosen; `size_by` is a rule that first chooses the number of hidden units."""
     factor = solved.whole if solved.whole is not None or solved.folds is None else solved.folds.merged()
     assert factor is not None
     if not factor.counts.weight_sum > 0.0:
         check_counts(factor.counts.n_seen, 0.0)
-    return Factored(learned, factor, solved.folds, solved.spectrum or factor.spectrum(), solved.route)
+    if size_by is None:
+        return Factored(learned, factor, solved.folds, solved.spectrum or factor.spectrum(), solved.route)
+    learned, factor, folds = _cut_to_size(size_by, learned, factor, solved.folds)
+    return Factored(learned, factor, folds, factor.spectrum(), solved.route)
 
 
-def _cut_to_size(rule: Rule, factored: Factored) -> Factored:
+def _cut_to_size(
+    rule: Rule, learned: Learned, factor: Factor, folds: FoldFactors | None
+) -> tuple[Learned, Factor, FoldFactors]:
     """Choose the number of hidden units along the nested path, and cut layer and factors down to it."""
-    learned, factor, folds = factored.learned, factored.factor, factored.folds
     assert learned.layer is not None
     assert folds is not None
     n_fixed = learned.n_features - learned.layer.map_.biases.shape[0]
     n_hidden = choose_size(factor, folds, rule, n_fixed=n_fixed)
-    cut = factor.leading(n_fixed + n_hidden)
-    return Factored(learned.leading(n_hidden), cut, folds.leading(n_fixed + n_hidden), cut.spectrum(), factored.route)
+    n_features = n_fixed + n_hidden
+    return learned.leading(n_hidden), factor.leading(n_features), folds.leading(n_features)
