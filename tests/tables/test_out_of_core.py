@@ -98,7 +98,7 @@ def assert_same_transformer(columns, wanted):
     ("target", "gamma"), [("y", "ocrep"), ("y", "kfold"), ("y", "loo"), ("label", "gcv"), ("grade", "ocrep_cv")]
 )
 def test_it_equals_the_pipeline_in_memory(form, n_workers, target, gamma, tmp_path, monkeypatch):
-    monkeypatch.setattr("ocrep.tables.survey.worker_count", lambda: n_workers)
+    monkeypatch.setattr("ocrep._linalg.parallel._blas_threads", lambda: n_workers)
     frame = table_of().drop(columns={"y", "label", "grade"} - {target})
     problem = read_problem(write(frame, tmp_path / f"rows.{form}"), target)
     assert list(problem.kinds.values()) == ["number", "number", "boolean", "boolean", "text", "text"]

@@ -53,7 +53,7 @@ COLUMNS = {
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_all_values_of_a_column_tell_its_kind(block_rows, n_workers, tmp_path, monkeypatch):
     use_small_blocks(monkeypatch, block_rows)
-    monkeypatch.setattr("ocrep.tables.survey.worker_count", lambda: n_workers)
+    monkeypatch.setattr("ocrep._linalg.parallel._blas_threads", lambda: n_workers)
     values = {name: texts for name, (texts, _) in COLUMNS.items()}
     pd.DataFrame({**values, "y": range(4)}).to_csv(tmp_path / "k.csv", index=False)
     found = survey(tmp_path / "k.csv")
@@ -102,7 +102,7 @@ def test_medians_texts_and_counts_are_those_of_pandas(form, tmp_path, monkeypatc
     )
     getattr(frame, f"to_{form}")(tmp_path / f"r.{form}", index=False)
     use_small_blocks(monkeypatch, 77)
-    monkeypatch.setattr("ocrep.tables.survey.worker_count", lambda: 3)
+    monkeypatch.setattr("ocrep._linalg.parallel._blas_threads", lambda: 3)
     found = survey(tmp_path / f"r.{form}")
     medians = found.medians()
     assert {name: medians[name] for name in "xkb"} == frame[["x", "k", "b"]].astype(float).median().to_dict()

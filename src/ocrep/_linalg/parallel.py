@@ -43,15 +43,15 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
     """
     size = max(_FEWEST_ROWS, CHUNK_ENTRIES // row_entries)
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    threads = min(worker_count(), len(chunks) // _CHUNKS_PER_THREAD)
-    if threads < 2:
-        _work_through(worker(size), chunks)
-        return
-    edges = [len(chunks) * i // threads for i in range(threads + 1)]
-    with _BLAS.divided_among(threads), ThreadPoolExecutor(threads) as pool:
-        shares = [chunks[start:stop] for start, stop in pairwise(edges)]
-        for done in [pool.submit(_work_through, worker(size), share) for share in shares]:
-            done.result()
+    with _BLAS.divided_among(len(chunks) // _CHUNKS_PER_THREAD) as threads:
+        if threads < 2:
+            _work_through(worker(size), chunks)
+            return
+        edges = [len(chunks) * i // threads for i in range(threads + 1)]
+        with ThreadPoolExecutor(threads) as pool:
+            shares = [chunks[start:stop] for start, stop in pairwise(edges)]
+            for done in [pool.submit(_work_through, worker(size), share) for share in shares]:
+                done.result()
 
 
 def accumulate(
@@ -64,17 +64,17 @@ def accumulate(
 ) -> list[State]:
     """Fold every `workers`-th item into the state of one worker; the states come back in the workers' order.
 
-    The first worker begins with `start`, so that one worker is a plain fold. Which item goes where does not depend on
+    There are fewer workers where others are at work meanwhile. The first worker begins with `start`, so that one worker is a plain fold. Which item goes where does not depend on
     timing, so the same number of workers gives the same bits. At most `waiting` items wait for each worker; the more,
     the less a slow worker makes the others wait. If a worker or the reading of items fails, the others stop after the
     item they work on.
     """
-    states: list[State | None] = [start, *[None] * (workers - 1)]
-    if workers < 2:
-        for item in items:
-            states[0] = step(states[0], item)
-    else:
-        with _BLAS.divided_among(workers):
+    with _BLAS.divided_among(workers) as workers:
+        states: list[State | None] = [start, *[None] * (workers - 1)]
+        if workers < 2:
+            for item in items:
+                states[0] = step(states[0], item)
+        else:
             _run_workers(step, items, states, waiting)
     return [state for state in states if state is not None]
 
@@ -113,11 +113,11 @@ def _run_workers(step: Callable[[Any, Item], Any], items: Iterable[Item], states
 
 def at_once(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """function(item) of each item, in order, each on a thread of its own, with one thread of BLAS."""
-    workers = min(worker_count(), len(items))
-    if workers < 2:
-        return [function(item) for item in items]
-    with _BLAS.divided_among(workers), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, items))
+    with _BLAS.divided_among(len(items)) as workers:
+        if workers < 2:
+            return [function(item) for item in items]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(function, items))
 
 
 def _work_through(work: Callable[[slice], None], chunks: list[slice]) -> None:
@@ -136,24 +136,37 @@ class _Blas:
 
     def free_workers(self) -> int:
         with self._lock:
-            return max(1, (self._threads if self._users else _blas_threads()) - self._in_use)
+            return self._free()
+
+    def _free(self) -> int:
+        return max(1, (self._threads if self._users else _blas_threads()) - self._in_use)
 
     @contextmanager
-    def divided_among(self, workers: int) -> Iterator[None]:
+    def divided_among(self, most: int) -> Iterator[int]:
+        """At most so many workers, asked for and taken in one step, so that callers at once do not all get them."""
         with self._lock:
-            if self._users == 0:
-                self._threads = _blas_threads()
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._users += 1
-            self._in_use += workers
+            workers = min(most, self._free())
+            if workers > 1:
+                self._enter(workers)
         try:
-            yield
+            yield workers
         finally:
-            with self._lock:
-                self._users -= 1
-                self._in_use -= workers
-                if self._users == 0:
-                    self._limit.restore_original_limits()
+            if workers > 1:
+                with self._lock:
+                    self._leave(workers)
+
+    def _enter(self, workers: int) -> None:
+        if self._users == 0:
+            self._threads = _blas_threads()
+            self._limit = _controller().limit(limits=1, user_api="blas")
+        self._users += 1
+        self._in_use += workers
+
+    def _leave(self, workers: int) -> None:
+        self._users -= 1
+        self._in_use -= workers
+        if self._users == 0:
+            self._limit.restore_original_limits()
 
 
 _BLAS = _Blas()
