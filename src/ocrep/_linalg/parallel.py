@@ -64,10 +64,10 @@ def accumulate(
 ) -> list[State]:
     """Fold every `workers`-th item into the state of one worker; the states come back in the workers' order.
 
-    There are fewer workers where others are at work meanwhile. The first worker begins with `start`, so that one worker is a plain fold. Which item goes where does not depend on
-    timing, so the same number of workers gives the same bits. At most `waiting` items wait for each worker; the more,
-    the less a slow worker makes the others wait. If a worker or the reading of items fails, the others stop after the
-    item they work on.
+    There are fewer workers where others are at work meanwhile. The first begins with `start`, so that one worker is a
+    plain fold. Which item goes where does not depend on timing, so the same number of workers gives the same bits. At
+    most `waiting` items wait for each worker; the more, the less a slow worker makes the others wait. If a worker or
+    the reading of items fails, the others stop after the item they work on.
     """
     with _BLAS.divided_among(workers) as workers:
         states: list[State | None] = [start, *[None] * (workers - 1)]
