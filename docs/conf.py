@@ -3,8 +3,12 @@
 import re
 import sys
 import warnings
+from pathlib import Path
 
 import ocrep
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+from public_names import is_shown
 
 project = "ocrep"
 author = "The ocrep developers"
@@ -86,6 +90,12 @@ def escape_trailing_underscores(app, what, name, obj, options, lines):
     ]
 
 
+def skip_what_rooms_call(app, what, name, obj, skip, options):
+    """Leave out methods that only other rooms of the library call."""
+    return None if is_shown(obj) else True
+
+
 def setup(app):
     """Run after numpydoc, which has the default priority 500."""
     app.connect("autodoc-process-docstring", escape_trailing_underscores, priority=600)
+    app.connect("autodoc-skip-member", skip_what_rooms_call)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from inspect import cleandoc, signature
-from typing import Any
+from typing import Any, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _BY_NAME = ("Parameters", "Attributes", "See Also")
 _ORDER = ("", *_BY_NAME, "Notes", "References", "Examples")
@@ -64,3 +67,16 @@ def _sections(kind: type) -> dict[str, dict[str, str]]:
         entries = re.split(r"\n(?=\S)", body) if title in _BY_NAME else [body]
         sections[title] = {entry.partition(" : ")[0] if title in _BY_NAME else "": entry for entry in entries}
     return sections
+
+
+def function_of_gamma(kind: str, meaning: str) -> Callable[[Method], Method]:
+    """Add the parameter γ, and what is returned, to the docstring of a method that takes nothing else."""
+
+    def documented(method: Method) -> Method:
+        method.__doc__ = (
+            f"{method.__doc__}\n\nParameters\n----------\ngamma : float or array\n    γ ≥ 0.\n\n"
+            f"Returns\n-------\n{kind}\n    {meaning}\n"
+        )
+        return method
+
+    return documented

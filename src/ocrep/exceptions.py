@@ -2,4 +2,11 @@
 
 
 class RuleEdgeWarning(UserWarning):
-    """The γ that a rule chose says that another network, or other inputs, would do better; the message says which."""
+    """The γ that a rule chose says that another network, or other inputs, would do better; the message says which.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ocrep.exceptions import RuleEdgeWarning
+    >>> warnings.filterwarnings("ignore", category=RuleEdgeWarning)
+    """

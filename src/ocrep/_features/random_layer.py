@@ -25,8 +25,9 @@ from ocrep._features.parameters import (
     ends_of,
     weight_factor,
 )
+from ocrep._features.scaling import input_range, rounding, to_unit_interval
 from ocrep._features.seen_inputs import seen_inputs
-from ocrep._linalg.arrays import EPS, Array, array_namespace
+from ocrep._linalg.arrays import Array, array_namespace
 from ocrep._linalg.parallel import on_chunks
 from ocrep._rows.block import Block
 from ocrep._rows.checks import check_labels, check_lengths, check_numbers
@@ -128,9 +129,12 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> from ocrep import RandomLayer
-    >>> RandomLayer(3, random_state=0).fit_transform([[0.0], [1.0]]).round(2)
+    >>> layer = RandomLayer(3, random_state=0).fit([[0.0], [1.0]])
+    >>> layer.transform([[0.0], [1.0]]).round(2)
     array([[0.58, 0.47, 0.61],
            [0.63, 0.57, 0.53]])
+    >>> layer.get_feature_names_out()
+    array(['randomlayer0', 'randomlayer1', 'randomlayer2'], dtype=object)
     """
 
     map_: HiddenMap
@@ -186,7 +190,18 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Give H, or [X | H] with a direct link."""
+        """Give H, or [X | H] with a direct link.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            The features.
+        """
         check_is_fitted(self)
         check_place(f"{type(self).__name__}.transform()", self.weights_, X)
         X = checked_inputs(self, X, reset=False)
@@ -208,7 +223,18 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         return H
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the outputs: the inputs' own names with a direct link, then "randomlayer0", "randomlayer1", …"""
+        """Name the outputs: the inputs' own names with a direct link, then "randomlayer0", "randomlayer1" and so on.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            The names of the inputs, where X had none.
+
+        Returns
+        -------
+        ndarray of str
+            The names.
+        """
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
         units = [f"randomlayer{i}" for i in range(self.weights_.shape[1])]
@@ -224,14 +250,14 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         self, n_inputs: int, dtype: Any, observed: Range | None = None, sample: RowSample | None = None
     ) -> RandomLayer:
         """Fit to checked inputs of this number and type: "minmax" needs their range, "pairs" a sample of rows."""
-        low, high = _input_range(self.input_scaling, n_inputs, observed)
-        center, stretch = _to_unit_interval(low, high, dtype)
+        low, high = input_range(self.input_scaling, n_inputs, observed)
+        center, stretch = to_unit_interval(low, high, dtype)
         activation, rng = activation_of(self.activation), random_numbers(self.random_state)
         factor, metric = weight_factor(self.weight_scale, self.n_hidden), None
         if self.weight_init in FROM_ROWS:
             assert sample is not None
             seed = int(rng.randint(2**31 - 1))
-            rows = ScaledRows.of(sample, center, stretch, self.weight_init, _rounding(dtype))
+            rows = ScaledRows.of(sample, center, stretch, self.weight_init, rounding(dtype))
             if self.weight_init == ROWS:
                 weights, biases, metric = draw_centers(rows, factor, self.n_hidden, seed)
             else:
@@ -262,7 +288,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
 
     @property
     def biases_(self) -> np.ndarray:
-        """b of H = φ(XC + b)."""
+        """Biases b of H = φ(XC + b)."""
         return self.map_.biases
 
     @property
@@ -299,40 +325,6 @@ def _sample_of(X: Any, y: Any, weight: Any) -> RowSample:
         check_lengths(X.shape[0], y=y)
         block = replace(block, y=check_labels(block) if labels else check_numbers(block))
     return RowSample.of(block, SAMPLE_ROWS, weight, labels=labels)
-
-
-def _input_range(scaling: Any, n_inputs: int, observed: Range | None) -> Range:
-    """The range that goes to [−1, 1]; the range (−1, 1) itself leaves inputs alone."""
-    if isinstance(scaling, str):
-        assert observed is not None
-        return observed
-    try:
-        low, high = (-1.0, 1.0) if scaling is None else scaling
-    except (TypeError, ValueError):
-        raise ValueError(f"input_scaling={scaling!r} is not a pair: use 'minmax', (low, high), or None.") from None
-    ends = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    if (
-        any(end.shape not in ((), (1,), (n_inputs,)) or not np.isfinite(end).all() for end in ends)
-        or (ends[0] > ends[1]).any()
-    ):
-        raise ValueError(
-            f"input_scaling=(low, high) needs finite numbers with low ≤ high, one pair for all or {n_inputs} each, "
-            "one per input."
-        )
-    return np.broadcast_to(ends[0], n_inputs), np.broadcast_to(ends[1], n_inputs)
-
-
-def _to_unit_interval(low: np.ndarray, high: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The mid-range, and the factor that brings the rest to [−1, 1]; 0 for a constant input."""
-    center, half = low / 2 + high / 2, high / 2 - low / 2
-    # A range of a few units in the last place is rounding, not information; stretching it would feed in noise.
-    constant = half <= np.maximum(2 * _rounding(dtype) * np.abs(center), np.finfo(np.float64).tiny)
-    return center, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, half))
-
-
-def _rounding(dtype: Any) -> float:
-    """ε of the inputs."""
-    return EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)
 
 
 def _within(ends: tuple[float, float], biases: np.ndarray, *, normal: bool) -> np.ndarray:

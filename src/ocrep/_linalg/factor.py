@@ -24,21 +24,55 @@ from ocrep._linalg.wide_rows import WideRows
 class Factor:
     """The R of √w·[1 | H − s] = QR with QᵀT and the length of what is left of each target, and the counts of the rows.
 
-    Factors merge: the factor of all rows is the factor of the stacked factors, in any order. The ones
-    column is there only with an intercept; the block behind it is then the factor of the centred data.
+    Factors merge: the factor of all rows is the factor of the stacked factors, in any order. The ones column is there
+    only with an intercept; the block behind it is then the factor of the centred data. As long as rows are fewer than
+    features, they are kept as they came, and R is computed only if it is asked for.
 
-    As long as rows are fewer than features, they are kept as they came, and R is computed only if it is asked for.
+    Parameters
+    ----------
+    triangular : Triangle or None
+        R, where it was computed already.
+    counts : Counts
+        The counts of the rows.
+    rows : WideRows or None
+        The rows, as long as they are fewer than the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocrep import Factor
+    >>> H, T = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), np.array([1.0, 3.0, 5.0, 7.0])
+    >>> factor = Factor.of(H, T)
+    >>> factor.spectrum().weights(0.0)[:, 0].round(6)
+    array([1., 2.])
+    >>> Factor.fold([(H[:1], T[:1]), (H[1:2], T[1:2])]).absorb(H[2:3], T[2:3]).merge(Factor.of(H[3:], T[3:]))
+    Factor(n_rows=4, n_features=2, n_targets=1, intercept=False)
+    >>> factor.leading(1).n_features + factor.select([1]).n_features
+    2
     """
 
     triangular: Triangle | None
-    """R, where it was computed already."""
     counts: Counts
     rows: WideRows | None = None
-    """The rows themselves, as long as they are fewer than the features."""
 
     @classmethod
     def of(cls, H: Any, T: Any, *, sample_weight: Any = None, intercept: bool = False) -> Factor:
-        """Factor the rows of H (n × M) with their targets T, (n,) or (n × Q)."""
+        """Factor rows with their targets.
+
+        Parameters
+        ----------
+        H, T : array
+            Features, (n, M), and targets, (n,) or (n, Q).
+        sample_weight : array of shape (n,), default=None
+            Weights ≥ 0.
+        intercept : bool, default=False
+            Whether a ones column comes first.
+
+        Returns
+        -------
+        Factor
+            The factor of the rows.
+        """
         return cls.fold([(H, T, sample_weight)], intercept=intercept)
 
     @classmethod
@@ -50,16 +84,28 @@ class Factor:
         start: Factor | None = None,
         copy: bool = True,
     ) -> Factor:
-        """Factor row blocks `(H, T)` or `(H, T, sample_weight)` one after the other, holding one at a time.
+        """Factor row blocks one after the other, holding one at a time.
 
-        With `start`, the rows are added to those of that factor, and `intercept` is its own. `copy=False` promises that
-        nobody changes the arrays later, since rows fewer than features are kept.
+        Parameters
+        ----------
+        blocks : iterable of tuples
+            Blocks `(H, T)` or `(H, T, sample_weight)`.
+        intercept : bool or None, default=None
+            Whether a ones column comes first; with `start`, that of `start`.
+        start : Factor or None, default=None
+            The rows are added to those of this factor.
+        copy : bool, default=True
+            False promises that nobody changes the arrays later, since rows fewer than features are kept.
+
+        Returns
+        -------
+        Factor
+            The factor of all rows.
         """
         factor = start
         if start is not None and intercept not in (None, start.counts.intercept):
-            raise ValueError(
-                f"The factor has intercept={start.counts.intercept}, and intercept={intercept} is asked for."
-            )
+            own = start.counts.intercept
+            raise ValueError(f"The factor has intercept={own}, and intercept={intercept} is asked for.")
         for block in blocks:
             new, counts = counted(block, None if factor is None else factor.counts, bool(intercept))
             factor = _of_few_rows(factor, new, counts, copy=copy) or _of_many_rows(factor, new, counts)
@@ -68,11 +114,33 @@ class Factor:
         return factor
 
     def absorb(self, H: Any, T: Any, *, sample_weight: Any = None) -> Factor:
-        """The factor of the rows so far and these: `merge(of(H, T))` for the price of one triangularization."""
+        """Add rows: `merge(of(H, T))` for the price of one triangularization.
+
+        Parameters
+        ----------
+        H, T, sample_weight : array
+            As in `of`.
+
+        Returns
+        -------
+        Factor
+            The factor of the rows so far and these.
+        """
         return self.fold([(H, T, sample_weight)], start=self)
 
     def merge(self, other: Factor) -> Factor:
-        """The factor of the rows of both, R = qr([R₁; R₂])."""
+        """Join the rows of two factors, R = qr([R₁; R₂]).
+
+        Parameters
+        ----------
+        other : Factor
+            The factor of other rows with the same columns.
+
+        Returns
+        -------
+        Factor
+            The factor of the rows of both.
+        """
         counts = self.counts.merge(other.counts)
         if self.counts.weight_sum == 0.0:
             return other
@@ -91,7 +159,13 @@ class Factor:
         return None if self.rows is None else WideProblem(self.rows, self.counts)
 
     def spectrum(self) -> Spectrum:
-        """The SVD of H (centred with an intercept), from the small R alone, or from rows fewer than features."""
+        """Decompose H (centred with an intercept), from the small R alone, or from rows fewer than features.
+
+        Returns
+        -------
+        Spectrum
+            The SVD, and all that depends on γ.
+        """
         if self.problem is not None:
             return self.problem.spectrum()
         centred = self.centred()
@@ -109,7 +183,18 @@ class Factor:
         )
 
     def leading(self, n_features: int) -> Factor:
-        """The factor for the first `n_features` features: the leading block of R, nothing is factored anew."""
+        """Keep the first features: the leading block of R, nothing is factored anew.
+
+        Parameters
+        ----------
+        n_features : int
+            How many.
+
+        Returns
+        -------
+        Factor
+            The factor for these features.
+        """
         first, M = int(self.counts.intercept), self.n_features
         if not 1 <= n_features <= M:
             raise ValueError(f"There are {M} features: n_features={n_features} is not among 1, …, {M}.")
@@ -122,7 +207,18 @@ class Factor:
         return Factor(Triangle(whole.R[:m, :m], whole.QtT[:m, :], left), self.counts.about(shift))
 
     def select(self, features: Sequence[int] | np.ndarray) -> Factor:
-        """The factor for some of the features in a new order, triangularized from R alone."""
+        """Keep some of the features in a new order, triangularized from R alone.
+
+        Parameters
+        ----------
+        features : sequence of int
+            Their numbers.
+
+        Returns
+        -------
+        Factor
+            The factor for these features.
+        """
         whole, counts, M = self.triangle, self.counts, self.n_features
         xp, place = array_namespace(whole.R), device_of(whole.R)
         chosen = np.asarray(features, dtype=np.intp)
@@ -160,6 +256,7 @@ class Factor:
 
     @property
     def n_features(self) -> int:
+        """The number of features M."""
         return self.counts.shift.shape[0] - self.counts.n_targets
 
     def __repr__(self) -> str:

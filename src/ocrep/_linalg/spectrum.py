@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ocrep._documentation import function_of_gamma
 from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each, to_host
 from ocrep._linalg.counts import Counts
 
@@ -90,30 +91,62 @@ class Spectrum:
 
     With an intercept, H and T stand for the centred H and T. All methods take γ as a number or as a
     one-dimensional array; an array gives one result per γ along the first axis.
+
+    Parameters
+    ----------
+    sigma : array of shape (p,)
+        σ₁ ≥ … ≥ σ_p > 0, the singular values above the rank tolerance.
+    right : RightVectors
+        The right singular vectors V.
+    UtT : array of shape (p, Q)
+        UᵀT.
+    residual : array of shape (Q,)
+        ‖T − UUᵀT‖² for each target: what no weights can explain.
+    n : int
+        Observations: the rows of positive weight, or the sum of whole weights.
+    n_rows : int
+        Rows of positive weight.
+    weight_sum : float
+        The sum of the weights.
+    discarded : array
+        The singular values at or below the rank tolerance, which only pictures show.
+    mean_H, mean_T : array
+        Means of the features and of the targets; zeros without an intercept.
+    intercept_fitted : bool
+        Whether an intercept was fitted.
+    left : LeftVectors or None
+        The left singular vectors, where they came without another look at the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocrep import Factor
+    >>> spectrum = Factor.of(np.diag([4.0, 1.0]), np.array([4.0, 1.0])).spectrum()
+    >>> gamma = spectrum.largest * spectrum.smallest  # OCReP
+    >>> float(spectrum.condition()), float(spectrum.condition(gamma))
+    (4.0, 1.0)
+    >>> spectrum.gain(gamma), spectrum.filter(gamma), spectrum.shrinkage(gamma)
+    (array([0.2, 0.2]), array([0.8, 0.2]), array([0.2, 0.8]))
+    >>> float(spectrum.dof(gamma)), float(spectrum.residual_dof(gamma))
+    (1.0, 1.0)
+    >>> spectrum.weights(gamma)[:, 0], spectrum.intercept(gamma)
+    (array([0.8, 0.2]), array([0.]))
+    >>> f"{spectrum.norm(gamma):.2f}, {spectrum.rss(gamma):.2f}, {spectrum.rss_by_target(gamma)[0]:.2f}"
+    '0.82, 1.28, 1.28'
     """
 
     sigma: Array
-    """σ₁ ≥ … ≥ σ_p > 0, the singular values above the rank tolerance."""
     right: RightVectors
-    """The right singular vectors V."""
     UtT: Array
-    """UᵀT, p × Q."""
     residual: Array
-    """‖T − UUᵀT‖² for each target: what no weights can explain."""
     n: int
-    """Observations (see `Factor.n`)."""
     n_rows: int
-    """Rows of positive weight."""
     weight_sum: float
     discarded: Array
-    """The singular values at or below the rank tolerance, kept for the eye only."""
     mean_H: Array
-    """Means of the features; zeros without an intercept."""
     mean_T: Array
-    """Means of the targets; zeros without an intercept."""
     intercept_fitted: bool = False
     left: LeftVectors | None = None
-    """The left singular vectors, where they came without another look at the rows."""
 
     def __repr__(self) -> str:
         return (
@@ -133,12 +166,12 @@ class Spectrum:
 
     @property
     def largest(self) -> float:
-        """σ₁, or 0 when H is zero."""
+        """The largest singular value σ₁, or 0 when H is zero."""
         return float(self.sigma[0]) if self.rank else 0.0
 
     @property
     def smallest(self) -> float:
-        """σ_p, or 0 when H is zero."""
+        """The smallest singular value σ_p, or 0 when H is zero."""
         return float(self.sigma[-1]) if self.rank else 0.0
 
     @property
@@ -146,46 +179,55 @@ class Spectrum:
         """All singular values, those below the rank tolerance included."""
         return array_namespace(self.sigma).concat([self.sigma, self.discarded])
 
+    @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def gain(self, gamma: float | Array) -> Array:
-        """D = σ/(σ² + γ), the singular values of H^reg (eq. 21), written so that σ² cannot underflow."""
+        """Gain D = σ/(σ² + γ), the singular values of H^reg (eq. 21), written so that σ² cannot underflow."""
         return 1.0 / (self.sigma + _per_direction(gamma, self.sigma) / self.sigma)
 
+    @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def filter(self, gamma: float | Array) -> Array:
-        """σ²/(σ² + γ): the part of each direction that the fit keeps."""
+        """Part of each direction that the fit keeps, σ²/(σ² + γ)."""
         return self.sigma * self.gain(gamma)
 
+    @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def shrinkage(self, gamma: float | Array) -> Array:
-        """γ/(σ² + γ): the part of each direction left in the residual; 1 − filter would cancel."""
+        """Part of each direction left in the residual, γ/(σ² + γ); 1 − filter would cancel."""
         return _per_direction(gamma, self.sigma) / self.sigma * self.gain(gamma)
 
+    @function_of_gamma("array of shape (…)", "One number for each γ.")
     def dof(self, gamma: float | Array) -> Array:
         """Effective degrees of freedom: tr H(HᵀH + γI)⁻¹Hᵀ, the intercept not counted."""
         return array_namespace(self.sigma).sum(self.filter(gamma), axis=-1)
 
+    @function_of_gamma("array of shape (…)", "One number for each γ.")
     def residual_dof(self, gamma: float | Array) -> Array:
-        """n − dof − intercept = tr(I − A(γ)), summed from the shrinkages so that it keeps its digits."""
+        """Residual degrees of freedom, n − dof − intercept = tr(I − A(γ)), summed so that it keeps its digits."""
         free = self.n - self.rank - int(self.intercept_fitted)
         return free + array_namespace(self.sigma).sum(self.shrinkage(gamma), axis=-1)
 
+    @function_of_gamma("array of shape (…, Q)", "One number for each target.")
     def rss_by_target(self, gamma: float | Array) -> Array:
-        """‖HW − T‖² for each target."""
+        """Residual sum of squares ‖HW − T‖² for each target."""
         shrinkage = self.shrinkage(gamma)
         return array_namespace(shrinkage).matmul(shrinkage * shrinkage, self.UtT * self.UtT) + self.residual
 
+    @function_of_gamma("array of shape (…)", "One number for each γ.")
     def rss(self, gamma: float | Array) -> Array:
-        """‖HW − T‖² over all targets."""
+        """Residual sum of squares ‖HW − T‖² over all targets."""
         xp = array_namespace(self.sigma)
         shrinkage = self.shrinkage(gamma)
         explained = xp.sum(self.UtT * self.UtT, axis=1)  # over targets first: γ × p × Q would be large
         return xp.matmul(shrinkage * shrinkage, explained) + xp.sum(self.residual)
 
+    @function_of_gamma("array of shape (…)", "One number for each γ.")
     def norm(self, gamma: float | Array) -> Array:
-        """‖W‖ (Frobenius)."""
+        """Length of the weights, ‖W‖ (Frobenius)."""
         xp = array_namespace(self.sigma)
         return xp.sqrt(xp.matmul(self.gain(gamma) ** 2, xp.sum(self.UtT * self.UtT, axis=1)))
 
+    @function_of_gamma("array of shape (…)", "One number for each γ.")
     def condition(self, gamma: float | Array = 0.0) -> Array:
-        """μ(H^reg) = D_max / D_min (eq. 26); γ = 0 gives μ(H⁺) = μ(H) = σ₁/σ_p; NaN when H is zero."""
+        """Condition number μ(H^reg) = D_max/D_min (eq. 26); γ = 0 gives μ(H) = σ₁/σ_p; NaN when H is zero."""
         xp, gamma = array_namespace(self.sigma), _per_direction(gamma, self.sigma)
         if not self.rank:
             return gamma[..., 0] * math.nan
@@ -198,10 +240,12 @@ class Spectrum:
         gains = 1.0 / (sigma + gamma / sigma)
         return xp.max(gains, axis=-1) / xp.min(gains, axis=-1)
 
+    @function_of_gamma("array of shape (…, M, Q)", "The weights.")
     def weights(self, gamma: float | Array) -> Array:
-        """Ŵ = V D UᵀT (eq. 20), M × Q."""
+        """Output weights Ŵ = V D UᵀT (eq. 20), M × Q."""
         return self.right.times(self.gain(gamma)[..., None] * self.UtT)
 
+    @function_of_gamma("array of shape (…, Q)", "One number for each target.")
     def intercept(self, gamma: float | Array) -> Array:
         """The unpenalised constant that belongs to `weights(gamma)`; zeros without an intercept."""
         return self.mean_T - array_namespace(self.sigma).matmul(self.mean_H, self.weights(gamma))

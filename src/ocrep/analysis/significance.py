@@ -20,7 +20,7 @@ ROUNDING = 1e-12
 class PairedComparison:
     """The result of a paired test over splits.
 
-    Attributes
+    Parameters
     ----------
     difference : float
         Mean of a − b over the splits; negative if a has the smaller error.
@@ -30,6 +30,12 @@ class PairedComparison:
         Two-sided, from Student's t with `n_splits` − 1 degrees of freedom.
     n_splits : int
         Number of splits compared.
+
+    Examples
+    --------
+    >>> from ocrep import significance
+    >>> significance.PairedComparison(difference=-0.1, t=-3.0, p_value=0.01, n_splits=10).p_value < 0.05
+    True
     """
 
     difference: float
@@ -63,6 +69,14 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     References
     ----------
     Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52, 239-281.
+
+    Examples
+    --------
+    >>> from ocrep import significance
+    >>> a, b = [0.50, 0.52, 0.49, 0.51, 0.50], [0.58, 0.57, 0.60, 0.59, 0.58]
+    >>> result = significance.corrected_paired_t_test(a, b, test_share=0.3)
+    >>> f"{result.difference:.2f}, p = {result.p_value:.3f}"
+    '-0.08, p = 0.009'
     """
     a, b = np.asarray(errors_a, dtype=np.float64), np.asarray(errors_b, dtype=np.float64)
     if a.ndim != 1 or b.ndim != 1:

@@ -45,6 +45,13 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Bunc
     Abalone's categorical input `sex` is one number, M = 0, F = 1, I = 2, so that there are 8 inputs as in the
     paper. Delta Ailerons is not bundled: it is read from `delta_ailerons.csv` or `delta.ailerons.arff` in the
     folder in the environment variable `OCREP_DATA`; where that is not set, pooch downloads it once.
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load
+    >>> X, y = load("housing", return_X_y=True)
+    >>> X.shape
+    (506, 13)
     """
     from sklearn.utils import Bunch
 

@@ -12,7 +12,31 @@ from ocrep._errors import pick
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSet:
-    """One data set: its size, origin, citation and licence, and whether the package contains it."""
+    """One data set: its size, origin, citation and licence, and whether the package contains it.
+
+    Parameters
+    ----------
+    name : str
+        What `load` takes.
+    task : {"regression", "classification"}
+        What is predicted.
+    n_rows, n_features : int
+        The size of the table.
+    n_classes : int or None
+        The number of classes; None for regression.
+    origin, citation, licence : str
+        Where the data come from, how to cite them, and what may be done with them.
+    bundled : bool
+        Whether the package contains the data.
+    notes : str
+        What else to know.
+
+    Examples
+    --------
+    >>> from ocrep.datasets import info
+    >>> print(info()[0].describe().splitlines()[0])
+    abalone: regression, 4177 rows, 8 inputs
+    """
 
     name: str
     task: Literal["regression", "classification"]
@@ -26,7 +50,13 @@ class DataSet:
     notes: str = field(default="", repr=False)
 
     def describe(self) -> str:
-        """Return the record as a short text, which `load` returns as `DESCR`."""
+        """Return the record as a short text, which `load` returns as `DESCR`.
+
+        Returns
+        -------
+        str
+            Size, origin, citation, licence and notes, one on each line.
+        """
         classes = f", {self.n_classes} classes" if self.n_classes else ""
         told = {name: getattr(self, name.lower()) for name in ("Origin", "Citation", "Licence", "Notes")}
         first = f"{self.name}: {self.task}, {self.n_rows} rows, {self.n_features} inputs{classes}"
@@ -54,12 +84,36 @@ REGISTRY = DataSets(
 
 
 def names() -> list[str]:
-    """Return the names of the data sets that `load` accepts."""
+    """Return the names of the data sets that `load` accepts.
+
+    Returns
+    -------
+    list of str
+        The names.
+
+    Examples
+    --------
+    >>> from ocrep import datasets
+    >>> datasets.names()[:3]
+    ['abalone', 'machine_cpu', 'delta_ailerons']
+    """
     return [record.name for record in REGISTRY]
 
 
 def info() -> DataSets:
-    """Return the records of all data sets, which print as a table."""
+    """Return the records of all data sets, which print as a table.
+
+    Returns
+    -------
+    tuple of DataSet
+        One record for each data set.
+
+    Examples
+    --------
+    >>> from ocrep import datasets
+    >>> [data_set.name for data_set in datasets.info() if data_set.task == "classification"]
+    ['iris', 'diabetes', 'wine', 'segment']
+    """
     return REGISTRY
 
 

@@ -29,7 +29,20 @@ class Display(Documented, ABC):
     figure_: Figure | SubFigure
 
     def plot(self, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw on `ax`, or on a new figure; `line_kwargs` go to matplotlib's `plot`."""
+        """Draw on axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **line_kwargs : dict
+            Options of matplotlib's `plot`.
+
+        Returns
+        -------
+        Display
+            This display.
+        """
         if ax is None:
             ax = load_matplotlib("matplotlib.pyplot").subplots()[1]
         self.ax_, self.figure_ = ax, ax.figure

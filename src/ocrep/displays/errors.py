@@ -49,6 +49,15 @@ class GammaPathDisplay(Display):
     ----------
     lines_ : dict of str to matplotlib Line2D
         The curves.
+
+    Examples
+    --------
+    >>> from ocrep import GammaPathDisplay, PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> X, y = load("housing", return_X_y=True)
+    >>> model = PinvRegressor(50, random_state=0).fit(X, y)
+    >>> sorted(GammaPathDisplay.from_estimator(model, X, y).lines_)
+    ['cross-validation', 'training']
     """
 
     gammas: np.ndarray
@@ -71,11 +80,29 @@ class GammaPathDisplay(Display):
         ax: Axes | None = None,
         **line_kwargs: Any,
     ) -> Self:
-        """Draw the errors of a fitted model; X, y are the rows it was trained on, without sample weights.
+        """Draw the errors of a fitted model.
 
-        Nothing is trained again: the errors come from the model's factor, and from one factor per fold. `rules` may
-        hold names, rule objects and numbers; rules that do not apply are left out. `line_kwargs` go to matplotlib's
-        `plot`.
+        Nothing is trained again: the errors come from the model's factor, and from one factor per fold.
+
+        Parameters
+        ----------
+        model : estimator
+            A fitted estimator of this library.
+        X, y : array-like
+            The rows it was trained on, without sample weights.
+        rules : iterable of str, Rule or float, default=None
+            The rules to mark; those that do not apply are left out. None marks ocrep, ocrep_cv, kfold and gcv.
+        X_test, y_test : array-like, default=None
+            Rows for the test error.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **line_kwargs : dict
+            Options of matplotlib's `plot`.
+
+        Returns
+        -------
+        GammaPathDisplay
+            The picture, drawn.
         """
         network = Evaluator.of(model, (X, y), test=both_or_none(X_test, y_test)).with_folds(len(y))
         choices = [network.apply(rule) for rule in (SHOWN_RULES if rules is None else rules)]
@@ -126,6 +153,14 @@ class HiddenSizeDisplay(Display):
     ----------
     line_ : matplotlib Line2D
         The cross-validation error.
+
+    Examples
+    --------
+    >>> from ocrep import HiddenSizeDisplay, PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> display = HiddenSizeDisplay.from_estimator(PinvRegressor(20, random_state=0), *load("housing", return_X_y=True))
+    >>> len(display.sizes)
+    20
     """
 
     sizes: np.ndarray
@@ -144,9 +179,25 @@ class HiddenSizeDisplay(Display):
         ax: Axes | None = None,
         **line_kwargs: Any,
     ) -> Self:
-        """Draw the error of every size up to that of `model`, fitted or not, from one factor of X, y.
+        """Draw the error of every size up to that of a model, from one factor.
 
-        Above 60 units some sizes are drawn, evenly spaced in the logarithm. `line_kwargs` go to matplotlib's `plot`.
+        Parameters
+        ----------
+        model : PinvRegressor, PinvClassifier, PinvRegressorCV or PinvClassifierCV
+            The network, fitted or not.
+        X, y : array-like
+            Training rows.
+        sizes : sequence of int, default=None
+            The sizes to draw; None draws all up to 60 units, and beyond that some, evenly spaced in the logarithm.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **line_kwargs : dict
+            Options of matplotlib's `plot`.
+
+        Returns
+        -------
+        HiddenSizeDisplay
+            The picture, drawn.
         """
         if isinstance(model, PinvRegressorCV | PinvClassifierCV):
             model = model.best_estimator_

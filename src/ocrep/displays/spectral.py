@@ -26,7 +26,22 @@ FINE = 300
 class _SpectralDisplay(Display):
     @classmethod
     def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
-        """Draw a fitted model; `line_kwargs` go to matplotlib's `plot`."""
+        """Draw a fitted model.
+
+        Parameters
+        ----------
+        model : estimator
+            A fitted estimator of this library.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **line_kwargs : dict
+            Options of matplotlib's `plot`.
+
+        Returns
+        -------
+        Display
+            The picture, drawn.
+        """
         check_is_fitted(model)
         check_one_gamma(model.gamma_)
         if not model.rank_:
@@ -59,6 +74,15 @@ class SpectrumDisplay(_SpectralDisplay):
     ----------
     line_ : matplotlib Line2D
         The singular values.
+
+    Examples
+    --------
+    >>> from ocrep import SpectrumDisplay, PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> model = PinvRegressor(50, random_state=0).fit(*load("housing", return_X_y=True))
+    >>> display = SpectrumDisplay.from_estimator(model)
+    >>> display.figure_.savefig("spectrum.png")
+    >>> _ = display.plot(color="black")  # again, on axes of its own
     """
 
     singular_values: np.ndarray
@@ -101,6 +125,15 @@ class GainDisplay(_SpectralDisplay):
     ----------
     line_, points_ : matplotlib Line2D
         The curve, and the singular values of H on it.
+
+    Examples
+    --------
+    >>> from ocrep import GainDisplay, PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> model = PinvRegressor(50, random_state=0).fit(*load("housing", return_X_y=True))
+    >>> display = GainDisplay.from_estimator(model)
+    >>> display.figure_.savefig("gain.png")
+    >>> _ = display.plot(color="black")  # again, on axes of its own
     """
 
     sigma: np.ndarray
@@ -140,6 +173,15 @@ class ConditionDisplay(_SpectralDisplay):
     ----------
     line_ : matplotlib Line2D
         The curve.
+
+    Examples
+    --------
+    >>> from ocrep import ConditionDisplay, PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> model = PinvRegressor(50, random_state=0).fit(*load("housing", return_X_y=True))
+    >>> display = ConditionDisplay.from_estimator(model)
+    >>> display.figure_.savefig("condition.png")
+    >>> _ = display.plot(color="black")  # again, on axes of its own
     """
 
     gammas: np.ndarray

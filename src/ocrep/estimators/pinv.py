@@ -102,6 +102,15 @@ class PinvRegressor(_Network, Regression):
     >>> model = PinvRegressor(n_hidden=100, random_state=0).fit(X, y)
     >>> bool(model.regularized_condition_number_ < model.condition_number_)
     True
+    >>> model.with_gamma("ocrep").gamma_ > 0  # another rule, without the data
+    True
+    >>> later = PinvRegressor(n_hidden=100, input_scaling=(X.min(axis=0), X.max(axis=0)), random_state=0)
+    >>> later.partial_fit(X[:400], y[:400]).partial_fit(X[400:], y[400:]).score(X, y) > 0.8
+    True
+    >>> sum(len(block) for block in model.predict_blocks([X[:400], X[400:]]))
+    506
+    >>> bool(abs(model.as_float32().predict(X) - model.predict(X)).max() < 1e-3)
+    True
     """
 
     def __init__(
@@ -160,8 +169,13 @@ class PinvClassifier(_Network, Classification):
     >>> from ocrep import PinvClassifier
     >>> from ocrep.datasets import load
     >>> X, y = load("wine", return_X_y=True)
-    >>> PinvClassifier(n_hidden=50, random_state=0).fit(X, y).score(X, y) > 0.95
+    >>> model = PinvClassifier(n_hidden=50, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
     True
+    >>> model.decision_function(X).shape
+    (178, 3)
+    >>> PinvClassifier(50, input_scaling=(0.0, 1700.0)).partial_fit(X[:90], y[:90], classes=[0, 1, 2]).classes_
+    array([0, 1, 2])
     """
 
     def __init__(

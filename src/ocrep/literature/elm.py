@@ -97,6 +97,15 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, _ELM):
     ELMClassifier : The same method for classification.
     RELMRegressor : γ and the number of units by cross-validation.
     ocrep.PinvRegressor : The network with any rule for γ.
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load
+    >>> from ocrep.literature import ELMRegressor
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = ELMRegressor(100, random_state=0).fit(X, y)
+    >>> model.predict(X).shape
+    (209,)
     """
 
 
@@ -117,4 +126,15 @@ class ELMClassifier(_ELM, NetworkClassifier):
     ELMRegressor : The same method for regression.
     RELMClassifier : γ and the number of units by cross-validation.
     ocrep.PinvClassifier : The network with any rule for γ.
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load
+    >>> from ocrep.literature import ELMClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> model = ELMClassifier(100, random_state=0).fit(X, y)
+    >>> model.predict(X).shape
+    (150,)
+    >>> model.decision_function(X).shape
+    (150, 3)
     """

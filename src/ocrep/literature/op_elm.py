@@ -162,6 +162,15 @@ class TROPELMRegressor(_RankedUnits):
     ----------
     .. [1] Miche, van Heeswijk, Bas, Simula, Lendasse, "TROP-ELM: a double-regularized ELM using LARS and Tikhonov
        regularization", Neurocomputing 74 (2011).
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load
+    >>> from ocrep.literature import TROPELMRegressor
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TROPELMRegressor(30, random_state=0).fit(X, y)
+    >>> model.predict(X).shape
+    (209,)
     """
 
     _regularized = True
@@ -186,6 +195,15 @@ class OPELMRegressor(_RankedUnits):
     ----------
     .. [1] Miche, Sorjamaa, Bas, Simula, Jutten, Lendasse, "OP-ELM: optimally pruned extreme learning machine",
        IEEE Transactions on Neural Networks 21 (2010).
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load
+    >>> from ocrep.literature import OPELMRegressor
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = OPELMRegressor(30, random_state=0).fit(X, y)
+    >>> model.predict(X).shape
+    (209,)
     """
 
     _regularized = False

@@ -71,6 +71,15 @@ class PrunedELMRegressor(SelectedUnits):
     ----------
     .. [1] Martínez-Martínez, Escandell-Montero, Soria-Olivas, Martín-Guerrero, Magdalena-Benedito, Gómez-Sanchis,
        "Regularized extreme learning machine for regression problems", Neurocomputing 74 (2011).
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load
+    >>> from ocrep.literature import PrunedELMRegressor
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = PrunedELMRegressor(30, random_state=0).fit(X, y)
+    >>> model.predict(X).shape
+    (209,)
     """
 
     def __init__(

@@ -134,6 +134,15 @@ class RELMRegressor(MultiOutputMixin, RegressorMixin, _RELM):
     RELMClassifier : The same method for classification.
     ELMRegressor : A fixed number of units, and C = 1/γ by cross-validation.
     ocrep.PinvRegressor : The network with any rule for γ.
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load
+    >>> from ocrep.literature import RELMRegressor
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = RELMRegressor(random_state=0).fit(X, y)
+    >>> model.predict(X).shape
+    (209,)
     """
 
 
@@ -149,4 +158,15 @@ class RELMClassifier(_RELM, NetworkClassifier):
     RELMRegressor : The same method for regression.
     ELMClassifier : A fixed number of units, and C = 1/γ by cross-validated accuracy.
     ocrep.PinvClassifier : The network with any rule for γ.
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load
+    >>> from ocrep.literature import RELMClassifier
+    >>> X, y = load("iris", return_X_y=True)
+    >>> model = RELMClassifier(random_state=0).fit(X, y)
+    >>> model.predict(X).shape
+    (150,)
+    >>> model.decision_function(X).shape
+    (150, 3)
     """

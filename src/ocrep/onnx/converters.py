@@ -15,7 +15,13 @@ from ocrep.onnx.network import ESTIMATORS, Graph, OnnxExportError, label, networ
 
 
 def register() -> None:
-    """Register our estimators with skl2onnx, alone and as steps of a pipeline; calling it twice is harmless."""
+    """Register our estimators with skl2onnx, alone and as steps of a pipeline; calling it twice is harmless.
+
+    Examples
+    --------
+    >>> import ocrep
+    >>> ocrep.onnx.register()
+    """
     skl2onnx = require_skl2onnx()
     for kind in ESTIMATORS:
         # Our graphs always return plain arrays; skl2onnx passes the option to every classifier in a pipeline.

@@ -47,6 +47,14 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     Returns
     -------
     onnx.ModelProto
+        The graph.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor, onnx
+    >>> model = PinvRegressor(5, random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
+    >>> [value.name for value in onnx.to_onnx(model).graph.output]
+    ['variable']
     """
     skl2onnx = require_skl2onnx()
     single = pick("dtype", dtype, {"float32": True, "float64": False})
@@ -62,7 +70,25 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
 
 
 def save_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32", example: Any = None) -> None:
-    """Write the graph of `to_onnx` to a file; an interrupted save keeps an older file intact."""
+    """Write the graph of `to_onnx` to a file; an interrupted save keeps an older file intact.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this library, or a fitted pipeline or search that contains one.
+    path : path
+        The file.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the numbers in inputs and results.
+    example : data frame, default=None
+        Some rows of input, as in `to_onnx`.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor, onnx
+    >>> model = PinvRegressor(5, random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
+    >>> onnx.save_onnx(model, "model.onnx")
+    """
     graph = to_onnx(model, dtype=dtype, example=example)
     with replacing(path) as part:
         part.write_bytes(graph.SerializeToString())

@@ -35,7 +35,18 @@ ESTIMATORS: tuple[type, ...] = (*_HIDDEN, *_ON_NETWORK)
 
 
 class OnnxExportError(ValueError):
-    """A model cannot be written as an ONNX graph; the message says why and what to do."""
+    """A model cannot be written as an ONNX graph; the message says why and what to do.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor, onnx
+    >>> model = PinvRegressor(5, activation=lambda x: x**3, random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
+    >>> try:
+    ...     onnx.to_onnx(model)
+    ... except onnx.OnnxExportError:
+    ...     print("a function of your own has no operator in ONNX")
+    a function of your own has no operator in ONNX
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -103,23 +103,47 @@ class Plan:
 
     Made by `ocrep.parts.plan`.
 
-    Attributes
+    Parameters
     ----------
     model : estimator
         What is trained.
+    recipe : Recipe
+        What the parameters of the model mean.
+    learned : Learned or None
+        The hidden layer and the codes of the targets, once they are known.
+    range : pair of arrays or None
+        The surveyed range of the inputs, where the layer depends on it.
+    surveyed : frozenset of int
+        The numbers of the surveyed parts.
     n_features : int or None
         The number of inputs, where it is known.
+
+    Attributes
+    ----------
     missing : tuple of str
         What must be known of all rows first: survey the parts while this is not empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocrep import TikhonovRegressor, parts
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, 7.0])
+    >>> plan = parts.plan(TikhonovRegressor(0.0), n_features=1)
+    >>> part = plan.of(X[:2], y[:2], part_number=0).merge(plan.of(X[2:], y[2:], part_number=1))
+    >>> plan.finish(part).predict([[4.0]]).round(6)
+    array([9.])
+    >>> unsure = parts.plan(TikhonovRegressor(0.0))
+    >>> unsure.missing
+    ('the number of inputs',)
+    >>> unsure.with_survey(unsure.survey(X, y, part_number=0)).missing
+    ()
     """
 
     model: ClosedForm
     recipe: Recipe
     learned: Learned | None = None
     range: Range | None = None
-    """The surveyed range of the inputs, where the layer depends on it."""
     surveyed: frozenset[int] = frozenset()
-    """The numbers of the surveyed parts."""
     n_features: int | None = None
 
     @cached_property

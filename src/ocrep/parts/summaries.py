@@ -140,10 +140,28 @@ class Part(Numbered):
 
     It holds triangular factors of [1 | H | T], one or one per fold, and counts: about M² numbers, however many rows.
 
-    Attributes
+    Parameters
     ----------
+    plan : str
+        The fingerprint of the plan.
     numbers : frozenset of int
         The numbers of the parts.
+    summary : Factor or FoldFactors or None
+        The factor of the rows, or one per fold; None if the parts have no rows.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, parts
+    >>> plan = parts.plan(TikhonovRegressor(0.0), n_features=1)
+    >>> first = plan.of([[0.0], [1.0]], [1.0, 3.0], part_number=0)
+    >>> second = plan.of([[2.0]], [5.0], part_number=1)
+    >>> first.merge(second)
+    Part(numbers=[0, 1])
+    >>> parts.Part.from_bytes(first.to_bytes())
+    Part(numbers=[0])
+    >>> first.save("part-0.npz")
+    >>> parts.Part.load("part-0.npz")
+    Part(numbers=[0])
     """
 
     summary: Factor | FoldFactors | None
@@ -165,10 +183,28 @@ class Part(Numbered):
 class Survey(Numbered):
     """Ranges, labels and what else must be known of all rows before the first is mapped; made by `Plan.survey`.
 
-    Attributes
+    Parameters
     ----------
+    plan : str
+        The fingerprint of the plan.
     numbers : frozenset of int
         The numbers of the parts.
+    summary : object or None
+        What was found; None if the parts have no rows.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, parts
+    >>> plan = parts.plan(TikhonovRegressor(0.0), n_features=1)
+    >>> first = plan.survey([[0.0], [1.0]], [1.0, 3.0], part_number=0)
+    >>> second = plan.survey([[2.0]], [5.0], part_number=1)
+    >>> first.merge(second)
+    Survey(numbers=[0, 1])
+    >>> parts.Survey.from_bytes(first.to_bytes())
+    Survey(numbers=[0])
+    >>> first.save("part-0.npz")
+    >>> parts.Survey.load("part-0.npz")
+    Survey(numbers=[0])
     """
 
     summary: Surveyed | None

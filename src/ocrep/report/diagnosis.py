@@ -34,6 +34,53 @@ class Diagnosis:
 
     The errors, `condition`, `dof` and `norm` run along the grid `gammas`, which begins with γ = 0 and holds the γ of
     every rule: no number is interpolated. Errors are RMSE, or the share of misclassified rows for a classifier.
+
+    Parameters
+    ----------
+    title, estimator : str
+        Heading, and the network as text.
+    task, error_name : str
+        "regression" or "classification", and the name of the error.
+    inputs : list of str
+        Names of the inputs.
+    n_train, n_test, n_folds, n_columns : int
+        Rows, folds of the cross-validation and columns of H.
+    n_hidden : int or None
+        Hidden units; None without a hidden layer.
+    rank : int
+        Numerical rank of H.
+    floor, tolerance : float
+        Precision floor and rank tolerance, in units of σ.
+    condition_number : float
+        μ(H).
+    chosen_rule, chosen_gamma : str and float
+        What the network itself uses.
+    singular_values : list of float
+        Those of H.
+    gammas : list of float
+        The grid.
+    train_error, cv_error, condition, dof, norm : list of float
+        Along the grid.
+    rules : list of RuleLine
+        The rules that apply, by cross-validation error.
+    not_applicable : list of Skipped
+        The others, and why.
+    verdict : Verdict
+        The findings in words.
+    test_error : list of float or None
+        Along the grid, if there are test rows.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> from ocrep.report import diagnose, write_report
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> diagnosis = diagnose(PinvRegressor(20, random_state=0), X, y, rules=["ocrep", "ocrep_cv", "gcv"])
+    >>> len(diagnosis.rules), diagnosis.rank
+    (3, 26)
+    >>> diagnosis.to_json()[:8]
+    '{"title"'
     """
 
     title: str
@@ -65,7 +112,13 @@ class Diagnosis:
     test_error: list[float] | None = field(default=None, repr=False)
 
     def to_json(self) -> str:
-        """Return all numbers as strict JSON; infinity and NaN become null."""
+        """Return all numbers as strict JSON; infinity and NaN become null.
+
+        Returns
+        -------
+        str
+            One JSON object.
+        """
         return json.dumps(finite(asdict(self)), ensure_ascii=False, allow_nan=False)
 
 
@@ -98,6 +151,16 @@ def diagnose(
     -------
     Diagnosis
         The numbers; `write_report` makes a page of them.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> from ocrep.report import diagnose, write_report
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> diagnosis = diagnose(PinvRegressor(20, random_state=0), X, y, rules=["ocrep", "ocrep_cv", "gcv"])
+    >>> len(diagnosis.rules), diagnosis.rank
+    (3, 26)
     """
     model = _fitted(estimator, X, y)
     network = Evaluator.of(model, (X, y), test=both_or_none(X_test, y_test))

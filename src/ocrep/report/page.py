@@ -37,6 +37,15 @@ def write_report(diagnosis: Diagnosis, path: str | os.PathLike[str]) -> None:
         The result of `diagnose`.
     path : path
         The file to write. An interrupted write leaves an existing file unchanged.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> from ocrep.report import diagnose, write_report
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> diagnosis = diagnose(PinvRegressor(20, random_state=0), X, y, rules=["ocrep", "ocrep_cv", "gcv"])
+    >>> write_report(diagnosis, "report.html")
     """
     page = render(diagnosis)
     with replacing(path) as part:

@@ -28,7 +28,38 @@ _Answer: TypeAlias = tuple[str, Level, str, str]  # code, level, answer and deta
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
-    """One rule's γ and the properties of the network under it; `index` is the place of γ in the grid."""
+    """One rule's γ and the properties of the network under it.
+
+    Parameters
+    ----------
+    rule : str
+        The name of the rule.
+    gamma : float
+        Its γ.
+    index : int
+        The place of γ in the grid.
+    edge : {"low", "high"} or None
+        The end of the searched range at which γ lies, if it lies at one.
+    floored : bool
+        Whether the precision floor set γ.
+    cv_noise : float
+        The standard error of its cross-validation error above the least one.
+    train_error, cv_error : float
+        Its errors in training and in cross-validation.
+    dof, norm, condition : float
+        Effective degrees of freedom, length of the weights and condition number.
+    test_error : float or None
+        Its error on test rows, if there are any.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor
+    >>> from ocrep.datasets import load
+    >>> from ocrep.report import diagnose
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> [line.rule for line in diagnose(TikhonovRegressor(), X, y, rules=["ocrep"]).rules if line.floored]
+    []
+    """
 
     rule: str
     gamma: float
@@ -46,16 +77,46 @@ class RuleLine:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The numbers that the verdict depends on."""
+    """The numbers that the verdict depends on.
+
+    Parameters
+    ----------
+    labels : bool
+        Whether labels are predicted.
+    n_rows, n_columns : int
+        The shape of H.
+    n_resolved : int
+        Singular values above the precision floor.
+    rank, most_directions : int
+        The rank of H, and the largest that a matrix of this shape can have.
+    condition_number : float
+        μ(H).
+    floor_condition : float
+        The condition number at which σ_p equals the precision floor, 1/√ε.
+    best_cv_error, best_cv_gamma : float
+        The least cross-validation error over all γ, and its γ.
+    rules : sequence of RuleLine
+        The rules that apply.
+
+    Examples
+    --------
+    >>> from ocrep.report import Facts, judge
+    >>> facts = Facts(False, 100, 5, 5, 5, 5, 3.0, 6.7e7, 1.0, 0.1, rules=[])
+    >>> verdict = judge(facts)
+    >>> verdict.recommended is None  # no rule was compared
+    True
+    >>> verdict.findings[1].answer  # is the problem ill conditioned?
+    'No.'
+    """
 
     labels: bool
     n_rows: int
     n_columns: int
-    n_resolved: int  # singular values above the precision floor
+    n_resolved: int
     rank: int
-    most_directions: int  # the largest possible rank of a matrix of this shape
+    most_directions: int
     condition_number: float
-    floor_condition: float  # the condition number at which σ_p equals the precision floor: 1/√ε
+    floor_condition: float
     best_cv_error: float
     best_cv_gamma: float
     rules: Sequence[RuleLine] = field(repr=False)
@@ -63,7 +124,27 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A question, a short answer, and the numbers behind it."""
+    """A question, a short answer, and the numbers behind it.
+
+    Parameters
+    ----------
+    topic, code : str
+        What it is about, and the kind of the answer.
+    level : {"good", "note", "warn"}
+        How much attention it needs.
+    question, answer, detail : str
+        What the report shows.
+
+    Examples
+    --------
+    >>> from ocrep.report import Facts, judge
+    >>> facts = Facts(False, 100, 5, 5, 5, 5, 3.0, 6.7e7, 1.0, 0.1, rules=[])
+    >>> verdict = judge(facts)
+    >>> verdict.recommended is None  # no rule was compared
+    True
+    >>> verdict.findings[1].answer  # is the problem ill conditioned?
+    'No.'
+    """
 
     topic: str
     code: str
@@ -75,14 +156,53 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All findings, and the rule to use (None if no rule applies)."""
+    """All findings, and the rule to use.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+        One for each question.
+    recommended : str or None
+        The rule to use; None if no rule applies.
+
+    Examples
+    --------
+    >>> from ocrep.report import Facts, judge
+    >>> facts = Facts(False, 100, 5, 5, 5, 5, 3.0, 6.7e7, 1.0, 0.1, rules=[])
+    >>> verdict = judge(facts)
+    >>> verdict.recommended is None  # no rule was compared
+    True
+    >>> verdict.findings[1].answer  # is the problem ill conditioned?
+    'No.'
+    """
 
     findings: tuple[Finding, ...] = field(repr=False)
     recommended: str | None
 
 
 def judge(facts: Facts) -> Verdict:
-    """Say which rule to use, how H is conditioned, whether OCReP's γ is right, and how complex the fit is."""
+    """Say which rule to use, how H is conditioned, whether OCReP's γ is right, and how complex the fit is.
+
+    Parameters
+    ----------
+    facts : Facts
+        The numbers.
+
+    Returns
+    -------
+    Verdict
+        The findings, and the rule to use.
+
+    Examples
+    --------
+    >>> from ocrep.report import Facts, judge
+    >>> facts = Facts(False, 100, 5, 5, 5, 5, 3.0, 6.7e7, 1.0, 0.1, rules=[])
+    >>> verdict = judge(facts)
+    >>> verdict.recommended is None  # no rule was compared
+    True
+    >>> verdict.findings[1].answer  # is the problem ill conditioned?
+    'No.'
+    """
     line = _recommended(facts)
     answers = (_advice(facts, line), _conditioning(facts), _ocrep(facts), _need(facts, line), _information(facts, line))
     findings = (

@@ -40,12 +40,41 @@ __all__ = sorted([*(kind.__name__ for kind in _CLASSES), "GRIDS", "names", "reso
 
 
 def names() -> list[str]:
-    """The names that `gamma=` takes."""
+    """Give the names that `gamma=` takes.
+
+    Returns
+    -------
+    list of str
+        The names, in alphabetical order.
+
+    Examples
+    --------
+    >>> from ocrep import rules
+    >>> rules.names()[:4]
+    ['aic', 'aicc', 'bic', 'discrepancy']
+    """
     return sorted(_REGISTRY)
 
 
 def resolve(gamma: Any) -> Rule:
-    """Make a rule of what a user may pass as `gamma`: a name, a rule, a number ≥ 0, or one number for each target."""
+    """Make a rule of what a user may pass as `gamma`.
+
+    Parameters
+    ----------
+    gamma : str, Rule, float, or sequence of float
+        A name, a rule, a number ≥ 0, or one number for each target.
+
+    Returns
+    -------
+    Rule
+        The rule.
+
+    Examples
+    --------
+    >>> from ocrep import rules
+    >>> rules.resolve("kfold"), rules.resolve(0.5)
+    (KFold(), Fixed(value=0.5))
+    """
     if isinstance(gamma, Rule):
         return gamma
     if isinstance(gamma, Real) and not isinstance(gamma, bool):

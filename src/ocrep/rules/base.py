@@ -23,11 +23,32 @@ Targets: TypeAlias = Literal["each", "none", "together"]
 
 
 class NotApplicable(ValueError):  # noqa: N818 - it is read in tables, not only in tracebacks
-    """A rule cannot choose γ for this problem; the message says why and what to use instead."""
+    """A rule cannot choose γ for this problem; the message says why and what to use instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocrep import Factor, rules
+    >>> spectrum = Factor.of(np.eye(2), np.eye(2)).spectrum()  # two targets
+    >>> try:
+    ...     rules.resolve("hoerl_kennard").choose(spectrum)
+    ... except rules.NotApplicable as error:
+    ...     print(str(error)[:54])
+    The rule 'hoerl_kennard' is defined for one target, an
+    """
 
 
 class Rule(Documented, ABC):
-    """One way to choose γ."""
+    """One way to choose γ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocrep import Factor, rules
+    >>> spectrum = Factor.of(np.diag([4.0, 1.0]), np.array([4.0, 1.0])).spectrum()
+    >>> rules.OCReP().choose(spectrum)
+    Choice(rule='ocrep', gamma=4.0)
+    """
 
     name: str
     needs: Needs = "spectrum"
@@ -43,7 +64,8 @@ class Rule(Documented, ABC):
     @property
     def description(self) -> str:
         """Formula, assumptions and reference, as the documentation prints them."""
-        return inspect.cleandoc(type(self).__doc__ or "").partition("\n\nParameters\n")[0]
+        text = inspect.cleandoc(type(self).__doc__ or "")
+        return text.partition("\n\nParameters\n")[0].partition("\n\nExamples\n")[0]
 
     def for_own_features(self) -> Self:
         """The same rule for features that the user brings, whose columns may have any units."""
@@ -78,6 +100,7 @@ class Rule(Documented, ABC):
         Returns
         -------
         Choice
+            γ, and how it was chosen.
 
         Raises
         ------

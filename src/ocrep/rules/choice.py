@@ -45,12 +45,20 @@ def _shown(value: Any) -> str:
 class Curve:
     """The criterion of a rule on the grid of γ that was searched.
 
-    Attributes
+    Parameters
     ----------
     gammas : array of shape (n_gammas,)
         The grid, increasing.
     criterion : array of shape (n_gammas,), or (n_gammas, n_targets) with one γ per target
         The quantity to minimise, at each γ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocrep.rules import Curve
+    >>> curve = Curve(np.array([0.1, 1.0, 10.0]), np.array([3.0, 2.0, 5.0]))
+    >>> curve.best, curve.best_gamma
+    (1, 1.0)
     """
 
     gammas: Array
@@ -81,7 +89,7 @@ class Curve:
 class Choice:
     """The γ that a rule chose, and how; with one γ per target, arrays with an entry for each.
 
-    Attributes
+    Parameters
     ----------
     rule : str
         The rule's name.
@@ -96,6 +104,14 @@ class Choice:
     held_out_error : float, None, or ndarray of shape (n_targets,)
         Mean squared error at γ over all rows and targets, each row held out once, for rules that cross-validate. Where
         Gram matrices do not prove it to 10⁻¹⁰ of the mean square of the targets, `fit` computes it from the rows.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> model = PinvRegressor(20, random_state=0).fit(*load("machine_cpu", return_X_y=True))
+    >>> model.choice_.rule, model.choice_.gamma == model.gamma_, model.choice_.edge
+    ('ocrep_cv', True, None)
     """
 
     rule: str

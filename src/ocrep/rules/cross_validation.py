@@ -62,6 +62,15 @@ class LOO(GridRule):
     The intercept is refitted too; a weighted row counts as one row. The rows are read once more, for all γ together,
     so the optimum is refined by a parabola through the best grid points. A row whose 1 − h_i is rounding noise, such as
     a sentinel of 10¹⁰, is really refitted, at most one row for each feature. Reference: Allen, Technometrics 16 (1974).
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.LOO()).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '2.68e+04'
     """
 
     name = "loo"
@@ -80,7 +89,7 @@ class LOO(GridRule):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class KFold(FoldRule, GridRule):
-    """k-fold cross-validation: minimise the squared error on rows held out of the fit.
+    """Cross-validation in k folds: minimise the squared error on rows held out of the fit.
 
     It is exact: the factors of the other folds are merged, and the error follows from the held-out factor. This equals
     refitting the output weights without each fold; the hidden layer and the input range are those of all rows.
@@ -90,6 +99,17 @@ class KFold(FoldRule, GridRule):
     ----------
     scoring : {"squared", "error"}, default="squared"
         "error" counts misclassified rows instead; it is for classifiers only, and reads the rows once more.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.KFold(n_folds=5)).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '1.77e+04'
+    >>> rules.KFold(n_folds=5).choose(model.spectrum_, folds=model.folds_).rule  # as `fit` does
+    'kfold'
     """
 
     scoring: Literal["squared", "error"] = "squared"
@@ -132,6 +152,15 @@ class OCRePCV(FoldRule):
     is within its standard error; the differences are paired, so a fold that is hard for every γ does not count.
     OCReP alone regularizes too much where H is well conditioned, and cross-validation alone sometimes too little; this
     rule keeps the best conditioning that the data allow. It is new in this library.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.OCRePCV()).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '1.22e+07'
     """
 
     name = "ocrep_cv"

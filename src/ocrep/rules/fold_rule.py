@@ -78,7 +78,24 @@ class FoldRule(HeldOutRule):
         rows: RowBlocks | None = None,
         per_target: bool = False,
     ) -> Choice:
-        """Choose γ by the folds, or by GCV where fewer than two of them hold rows."""
+        """Choose γ by the folds, or by GCV where fewer than two of them hold rows.
+
+        Parameters
+        ----------
+        spectrum : Spectrum
+            The spectrum of H with the targets.
+        folds : FoldFactors or None, default=None
+            One factor per fold.
+        rows : RowBlocks or None, default=None
+            The training rows, if misclassified rows are counted.
+        per_target : bool, default=False
+            Whether each target gets a γ of its own.
+
+        Returns
+        -------
+        Choice
+            γ, how it was chosen, and its error on held-out rows.
+        """
         if folds is not None and self.folds.divides_as(folds.plan) and len(folds.filled) < 2:
             if self.split != "content":
                 raise NotApplicable(

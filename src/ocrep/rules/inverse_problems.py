@@ -22,6 +22,15 @@ class LCurve(CriterionRule):
 
     It assumes that the curve has a corner. Well-conditioned problems lack one; then the optimum lies at an edge.
     Derivatives are analytic. Reference: Hansen, O'Leary, SIAM J. Sci. Comput. 14 (1993).
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.LCurve()).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '3.09e+09'
     """
 
     name = "lcurve"
@@ -49,6 +58,15 @@ class QuasiOptimality(CriterionRule):
 
     It assumes nothing about the noise. Outside that range the norm falls to zero whatever the data.
     References: Tikhonov, Glasko (1965); Hansen (1998).
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.QuasiOptimality()).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '2.89e+08'
     """
 
     name = "quasi_optimality"
@@ -75,6 +93,15 @@ class Discrepancy(FlooredRule):
     ----------
     noise : float or None, default=None
         Standard deviation of the noise in T. The rule cannot be used without it.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.Discrepancy(noise=60.0)).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '5.08e+04'
     """
 
     noise: float | None = None

@@ -65,6 +65,15 @@ class RidgeFormula(FlooredRule):
         Which formula, such as "hoerl_kennard" or "kibria"; `ocrep.rules.ridge.FORMULAS` lists them.
     ddof : int, default=1
         The noise variance is estimated as s² = rss/(n − p − `ddof`); 1 is the OCReP paper's choice.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.RidgeFormula("hoerl_kennard")).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '2.66e+03'
     """
 
     name: str

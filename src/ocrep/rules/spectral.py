@@ -16,7 +16,7 @@ from ocrep.rules.choice import Choice, one_or_each
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OCReP(FlooredRule):
-    """γ = σ₁·σ_p, which minimises the condition number of H^reg (paper, eq. 29).
+    """OCReP: γ = σ₁·σ_p, which minimises the condition number of H^reg (paper, eq. 29).
 
     The rule assumes nothing about the targets and does not read them. Where H is numerically singular, the smallest
     singular values are rounding noise; the default floor then gives γ = σ₁·max(σ_p, √ε·σ₁).
@@ -27,6 +27,15 @@ class OCReP(FlooredRule):
     ----------
     rank : {"numerical", "full"}, default="numerical"
         p: the numerical rank of H, or min(N, M) as in the paper. They differ where H is numerically singular.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.OCReP()).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '1.22e+07'
     """
 
     rank: Literal["numerical", "full"] = "numerical"
@@ -46,7 +55,17 @@ class OCReP(FlooredRule):
 
 @dataclass(frozen=True, slots=True)
 class Unregularized(Rule):
-    """γ = 0: the plain pseudoinverse W = H⁺T of numerical rank p (paper, eq. 10)."""
+    """No regularization, γ = 0: the plain pseudoinverse W = H⁺T of numerical rank p (paper, eq. 10).
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.Unregularized()).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '0'
+    """
 
     name = "none"
     targets = "none"
@@ -63,6 +82,15 @@ class Fixed(Rule):
     ----------
     value : float or sequence of float
         γ, a finite number ≥ 0, or one for each target.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.Fixed(0.5)).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '0.5'
     """
 
     value: float | Sequence[float] | np.ndarray

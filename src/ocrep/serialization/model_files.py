@@ -79,6 +79,13 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     ModelFileError
         If the file is not a model file, is damaged, holds types that are not trusted, or was written by a newer
         version.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, load_model, save_model
+    >>> save_model(TikhonovRegressor(0.0).fit([[0.0], [1.0]], [1.0, 3.0]), "line.skops")
+    >>> load_model("line.skops").predict([[2.0]]).round(6)
+    array([5.])
     """
     skops_io = require_skops()
     data, info = archive.read(path)

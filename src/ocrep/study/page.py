@@ -42,6 +42,17 @@ def report(source: str | Path | Study, folder: str | Path | None = None) -> Path
         A folder with results, a Parquet file that `ocrep.study.publish` wrote, or what `load_study` made of either.
     folder : path or None, default=None
         Where to write; None writes next to the results.
+
+    Returns
+    -------
+    Path
+        The report.
+
+    Examples
+    --------
+    >>> from ocrep import study
+    >>> study.report("docs/study/results.parquet", "folder").name  # doctest: +SKIP
+    'report.md'
     """
     if not isinstance(source, Study):
         place = Path(source)

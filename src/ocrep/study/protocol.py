@@ -70,23 +70,57 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How much to run: data sets, hidden sizes, and numbers of splits and draws; by default the full study."""
+    """How much to run: data sets, hidden sizes, and numbers of splits and draws; by default the full study.
+
+    Parameters
+    ----------
+    name : str
+        The name of the protocol.
+    data_sets : tuple of str
+        The data sets.
+    reference_draws : int
+        Hidden layers drawn on the reference split, as in the paper.
+    further, further_small, further_segment : Counts
+        Further splits and draws: of most sets; of Iris, Wine and Machine Cpu, whose splits differ most; of Segment.
+    path_draws, path_splits : int
+        Draws of the path over hidden sizes on the reference split, and further splits with one draw each.
+    path_step, path_largest, segment_step, segment_largest : int
+        The sizes along the path, and along that of Segment.
+    segment_draws, segment_parts : int
+        Draws of the path of Segment, and jobs for each path, so that none takes long.
+    chosen_draws : int
+        Draws at the size that the paths of a split chose.
+    beyond_draws, beyond_splits, stability_draws : int
+        Draws and splits of the experiments that are not in the paper.
+    fixed_sizes : tuple of (str, tuple of int)
+        The fixed sizes of each data set.
+    elm_size : int
+        The number of units of the comparison with ELM.
+    literature : tuple of str
+        The methods that are compared with.
+
+    Examples
+    --------
+    >>> from ocrep.study import Protocol
+    >>> Protocol("mine", data_sets=("iris",), reference_draws=2).data_sets
+    ('iris',)
+    """
 
     name: str
     data_sets: tuple[str, ...] = (*REGRESSION, *CLASSIFICATION)
-    reference_draws: int = PUBLISHED_DRAWS  # hidden layers drawn on the reference split, as in the paper
+    reference_draws: int = PUBLISHED_DRAWS
     further: Counts = Counts(100, 3)
-    further_small: Counts = Counts(500, 3)  # Iris, Wine, Machine Cpu, whose splits differ most
+    further_small: Counts = Counts(500, 3)
     further_segment: Counts = Counts(30, 1)
-    path_draws: int = 10  # draws of the path over hidden sizes on the reference split; one more on each further split
+    path_draws: int = 10
     path_splits: int = 10
     path_step: int = 1
     path_largest: int = 300
     segment_step: int = 20
     segment_largest: int = 1500
     segment_draws: int = 3
-    segment_parts: int = 15  # jobs for each path of Segment, so that none takes long
-    chosen_draws: int = PUBLISHED_DRAWS  # draws at the size that the paths of a split chose
+    segment_parts: int = 15
+    chosen_draws: int = PUBLISHED_DRAWS
     beyond_draws: int = 3
     beyond_splits: int = 10
     stability_draws: int = 3

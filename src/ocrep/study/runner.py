@@ -53,6 +53,11 @@ def run(
     -------
     Results
         The rows of all jobs, new and old.
+
+    Examples
+    --------
+    >>> from ocrep import study
+    >>> results = study.run("quick", "results", seconds=0, progress=False)  # begins no job; the next run goes on
     """
     if isinstance(protocol, str):
         protocol = pick("protocol", protocol, PROTOCOLS)

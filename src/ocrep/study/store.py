@@ -81,7 +81,25 @@ def collected(lines: dict[str, Any]) -> Results:
 
 
 def about(folder: str | Path) -> dict[str, Any]:
-    """Return the description of a folder's results: protocol, versions, machine, missing data sets."""
+    """Return the description of a folder's results: protocol, versions, machine, missing data sets.
+
+    Parameters
+    ----------
+    folder : path
+        Where `run` stored results.
+
+    Returns
+    -------
+    dict
+        The description.
+
+    Examples
+    --------
+    >>> from ocrep import study
+    >>> _ = study.run("quick", "results", seconds=0, progress=False)
+    >>> study.about("results")["protocol"]["name"]
+    'quick'
+    """
     path = Path(folder) / ABOUT
     if not path.is_file():
         raise FileNotFoundError(f"{folder} holds no study: run one with ocrep.study.run(...) first.")
@@ -136,7 +154,25 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def load_study(source: str | Path) -> Study:
-    """Return the results of a folder or of a published file; raise a ValueError for those of another revision."""
+    """Read the results of a folder or of a published file.
+
+    Parameters
+    ----------
+    source : path
+        A folder in which `run` stored results, or a file that `publish` wrote; another revision raises a ValueError.
+
+    Returns
+    -------
+    Study
+        Results and description.
+
+    Examples
+    --------
+    >>> from ocrep import study
+    >>> _ = study.run("quick", "results", seconds=0, progress=False)
+    >>> study.load_study("results").about["protocol"]["name"]
+    'quick'
+    """
     source = Path(source)
     if source.suffix == ".parquet":
         from ocrep.study.published_results import read_parquet
@@ -154,7 +190,27 @@ def load_study(source: str | Path) -> Study:
 
 
 def publish(folder: str | Path, path: str | Path) -> Path:
-    """Write the results of a folder as one compressed Parquet file, and return its path."""
+    """Write the results of a folder as one compressed Parquet file.
+
+    Parameters
+    ----------
+    folder : path
+        Where `run` stored results.
+    path : path
+        The file to write.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> from ocrep import study
+    >>> _ = study.run("quick", "results", seconds=0, progress=False)
+    >>> study.publish("results", "results.parquet").name
+    'results.parquet'
+    """
     from ocrep.study.published_results import write_parquet
 
     folder, path = Path(folder), Path(path)
