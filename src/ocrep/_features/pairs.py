@@ -7,7 +7,7 @@ inputs that are standardised over the sampled rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,12 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ocrep._features.activations import Activation
 from ocrep._features.seen_inputs import seen_inputs
-from ocrep._linalg.arrays import EPS
+from ocrep._linalg.arrays import EPS, array_namespace
 from ocrep._linalg.blocks import slices_of
-from ocrep._rows.sample import RowSample
+from ocrep._rows.block import Block
+from ocrep._rows.checks import check_labels, check_lengths, check_numbers
+from ocrep._rows.device import on_device
+from ocrep._rows.sample import SAMPLE_ROWS, RowSample
 
 CANDIDATES = 10
 """Random pairs per unit, one of which it takes."""
@@ -217,3 +220,15 @@ def _order(X: Any, sample: RowSample) -> np.ndarray:
         codes = np.unique(values, return_inverse=True)[1]
         rank = np.unique(rank * n_rows + codes, return_inverse=True)[1]
     return np.argsort(rank, kind="stable")
+
+
+def sample_of(X: Any, y: Any, weight: Any) -> RowSample:
+    """The rows that units may come from; a target that is not of floating-point numbers is taken as labels."""
+    if y is not None and not on_device(y):
+        y = np.asarray(y)
+    labels = y is not None and y.ndim == 1 and not array_namespace(y).isdtype(y.dtype, "real floating")
+    block = Block(X, y, weight)
+    if y is not None:
+        check_lengths(X.shape[0], y=y)
+        block = replace(block, y=check_labels(block) if labels else check_numbers(block))
+    return RowSample.of(block, SAMPLE_ROWS, weight, labels=labels)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy, deepcopy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from ocrep._documentation import Linked
 from ocrep._errors import unchanged_on_error
 from ocrep._features.hidden_map import HiddenMap
-from ocrep._features.pairs import ScaledRows, draw_centers, draw_pairs
+from ocrep._features.pairs import ScaledRows, draw_centers, draw_pairs, sample_of
 from ocrep._features.parameters import (
     FROM_ROWS,
     ROWS,
@@ -25,15 +24,12 @@ from ocrep._features.parameters import (
     ends_of,
     weight_factor,
 )
-from ocrep._features.scaling import input_range, rounding, to_unit_interval
 from ocrep._features.seen_inputs import seen_inputs
-from ocrep._linalg.arrays import Array, array_namespace
+from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks
-from ocrep._rows.block import Block
-from ocrep._rows.checks import check_labels, check_lengths, check_numbers
-from ocrep._rows.device import check_place, on_device
+from ocrep._rows.device import check_place
 from ocrep._rows.inputs import checked_inputs, checked_weights
-from ocrep._rows.sample import SAMPLE_ROWS, RowSample
+from ocrep._rows.sample import RowSample
 from ocrep._rows.survey import Range, observed_range
 
 
@@ -184,7 +180,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             X = checked_inputs(self, X, reset=True)
             weight = checked_weights(sample_weight, X)
             observed = observed_range(X, weight) if isinstance(self.input_scaling, str) else None
-            sample = _sample_of(X, y, weight) if self.weight_init in FROM_ROWS else None
+            sample = sample_of(X, y, weight) if self.weight_init in FROM_ROWS else None
             self.draw(X.shape[1], X.dtype, observed, sample)
             self.map_ = self.map_.to_device_of(X)
         return self
@@ -250,14 +246,14 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         self, n_inputs: int, dtype: Any, observed: Range | None = None, sample: RowSample | None = None
     ) -> RandomLayer:
         """Fit to checked inputs of this number and type: "minmax" needs their range, "pairs" a sample of rows."""
-        low, high = input_range(self.input_scaling, n_inputs, observed)
-        center, stretch = to_unit_interval(low, high, dtype)
+        low, high = _input_range(self.input_scaling, n_inputs, observed)
+        center, stretch = _to_unit_interval(low, high, dtype)
         activation, rng = activation_of(self.activation), random_numbers(self.random_state)
         factor, metric = weight_factor(self.weight_scale, self.n_hidden), None
         if self.weight_init in FROM_ROWS:
             assert sample is not None
             seed = int(rng.randint(2**31 - 1))
-            rows = ScaledRows.of(sample, center, stretch, self.weight_init, rounding(dtype))
+            rows = ScaledRows.of(sample, center, stretch, self.weight_init, _rounding(dtype))
             if self.weight_init == ROWS:
                 weights, biases, metric = draw_centers(rows, factor, self.n_hidden, seed)
             else:
@@ -315,16 +311,36 @@ def random_numbers(random_state: Any) -> np.random.RandomState:
     return check_random_state(random_state)
 
 
-def _sample_of(X: Any, y: Any, weight: Any) -> RowSample:
-    """The rows that units may come from; a target that is not of floating-point numbers is taken as labels."""
-    if y is not None and not on_device(y):
-        y = np.asarray(y)
-    labels = y is not None and y.ndim == 1 and not array_namespace(y).isdtype(y.dtype, "real floating")
-    block = Block(X, y, weight)
-    if y is not None:
-        check_lengths(X.shape[0], y=y)
-        block = replace(block, y=check_labels(block) if labels else check_numbers(block))
-    return RowSample.of(block, SAMPLE_ROWS, weight, labels=labels)
+def _input_range(scaling: Any, n_inputs: int, observed: Range | None) -> Range:
+    """The range that goes to [−1, 1]; the range (−1, 1) itself leaves inputs alone."""
+    if isinstance(scaling, str):
+        assert observed is not None
+        return observed
+    try:
+        low, high = (-1.0, 1.0) if scaling is None else scaling
+    except (TypeError, ValueError):
+        raise ValueError(f"input_scaling={scaling!r} is not a pair: use 'minmax', (low, high), or None.") from None
+    ends = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    fits = all(end.shape in ((), (1,), (n_inputs,)) and np.isfinite(end).all() for end in ends)
+    if not fits or (ends[0] > ends[1]).any():
+        raise ValueError(
+            f"input_scaling=(low, high) needs finite numbers with low ≤ high, one pair for all or {n_inputs} each, "
+            "one per input."
+        )
+    return np.broadcast_to(ends[0], n_inputs), np.broadcast_to(ends[1], n_inputs)
+
+
+def _to_unit_interval(low: np.ndarray, high: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The mid-range, and the factor that brings the rest to [−1, 1]; 0 for a constant input."""
+    center, half = low / 2 + high / 2, high / 2 - low / 2
+    # A range of a few units in the last place is rounding, not information; stretching it would feed in noise.
+    constant = half <= np.maximum(2 * _rounding(dtype) * np.abs(center), np.finfo(np.float64).tiny)
+    return center, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, half))
+
+
+def _rounding(dtype: Any) -> float:
+    """ε of the inputs."""
+    return EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)
 
 
 def _within(ends: tuple[float, float], biases: np.ndarray, *, normal: bool) -> np.ndarray:
