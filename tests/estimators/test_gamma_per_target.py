@@ -256,4 +256,4 @@ def test_the_chosen_size_of_a_network_goes_with_given_gammas():
     "model", [TikhonovRegressor("kfold", gamma_per_target=True), TikhonovClassifier(gamma_per_target=True)]
 )
 def test_scikit_learns_checks_hold(model):
-    check_estimator(model)
+    check_estimator(model, on_skip=None)
