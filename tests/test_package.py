@@ -76,12 +76,3 @@ def test_the_version_is_the_same_everywhere():
 
 def test_the_readme_prints_what_it_says(capsys):
     assert run_page("README.md", capsys, alone=True) == 1
-
-
-def test_the_page_of_rules_is_up_to_date():
-    path = README.parent / "tools" / "rules_page.py"
-    spec = importlib.util.spec_from_file_location("rules_page", path)
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    assert tool.PAGE.read_text(encoding="utf-8") == tool.page()
-    assert all(f"### `{name}`" in tool.page() for name in ocrep.rules.names())

@@ -1,26 +1,18 @@
 """Docstrings of everything public: numpydoc finds nothing missing, and every example runs."""
 
 import doctest
-import importlib.util
 import inspect
 import re
 from pathlib import Path
 
 import pytest
 from numpydoc.validate import validate
-from support.pages import ROOT
+from support.pages import ROOT, load_tool
 
 CHECKED = {"GL08", "PR01", "PR02", "PR03", "RT01", "RT03", "SS01", "SS02", "SS03", "SS06"}
 
 
-def _tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    return tool
-
-
-public_names = _tool("public_names")
+public_names = load_tool("public_names")
 OBJECTS = dict(public_names.names())
 CLASSES = {name: kind for name, kind in OBJECTS.items() if inspect.isclass(kind)}
 

@@ -1,5 +1,6 @@
-"""Pages of the documentation: their code runs, and prints what they say."""
+"""Pages of the documentation, whose code runs and prints what they say, and the tools that write pages."""
 
+import importlib.util
 import re
 import textwrap
 from pathlib import Path
@@ -30,3 +31,11 @@ def run_page(page, capsys, *, alone=False):
         n_run += 1
     assert n_run, f"{page} has no Python to run"
     return n_run
+
+
+def load_tool(name):
+    """A module of `tools/`, which is not a package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
