@@ -19,7 +19,7 @@ from ocrep.cli.running import _stop, run
 from ocrep.datasets import info, load
 
 BUNDLED = [record for record in info() if record.bundled]
-HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "skops", "plotly"}
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "skops", "jinja2"}
 
 
 @pytest.fixture(scope="module")

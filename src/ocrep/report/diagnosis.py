@@ -15,6 +15,7 @@ from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma
 from ocrep.displays.spectral import levels
 from ocrep.estimators.base import ClosedForm
 from ocrep.report.verdict import Facts, RuleLine, Verdict, judge
+from ocrep.report.wording import percent, readable
 from ocrep.rules import resolve
 
 DEFAULT_TITLE = "Conditioning and regularization"
@@ -110,6 +111,10 @@ class Diagnosis:
     not_applicable: list[Skipped] = field(repr=False)
     verdict: Verdict
     test_error: list[float] | None = field(default=None, repr=False)
+
+    def error_text(self, error: float) -> str:
+        """Format an error for readers: shares of misclassified rows as percentages."""
+        return percent(error) if self.task == "classification" and error == error else readable(error, 4)
 
     def to_json(self) -> str:
         """Return all numbers as strict JSON; infinity and NaN become null.

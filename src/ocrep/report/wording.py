@@ -20,10 +20,30 @@ def readable(value: float, digits: int = 3) -> str:
     exponent = math.floor(math.log10(abs(rounded)))
     if not -3 <= exponent < 5:
         mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
-        return f"{mantissa}\u00a0×\u00a010{str(int(power)).translate(_SUPERSCRIPTS)}".replace("-", "−")
-    return f"{rounded:,.{max(0, digits - 1 - exponent)}f}".replace("-", "−")
+        return minus(f"{mantissa}\u00a0×\u00a010{_superscript(power)}")
+    return minus(f"{rounded:,.{max(0, digits - 1 - exponent)}f}")
+
+
+def scientific(value: float) -> str:
+    """Format a round number in as few characters as it needs: 10⁶, 2.5·10⁻⁵."""
+    if value == 0.0:
+        return "0"
+    mantissa, power = f"{value:.3e}".split("e")
+    factor = f"{float(mantissa):g}"
+    return minus(("" if factor == "1" else f"{factor}·") + f"10{_superscript(power)}")
 
 
 def percent(share: float) -> str:
-    """Format a share in percent: 12.3 %."""
-    return f"{100.0 * share:.1f}\u00a0%"
+    """Format a share in percent, small shares with two digits that count: 12.3 %, 1.20 %, 0.042 %."""
+    value = 100.0 * share
+    decimals = 1 if value >= 9.995 or value == 0.0 else min(6, 1 - math.floor(math.log10(value))) + (value >= 1.0)
+    return f"{value:.{decimals}f}\u00a0%"
+
+
+def minus(text: str) -> str:
+    """Write the minus sign of a number as it is printed."""
+    return text.replace("-", "−")
+
+
+def _superscript(power: str) -> str:
+    return str(int(power)).translate(_SUPERSCRIPTS)
