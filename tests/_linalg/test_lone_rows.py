@@ -122,5 +122,8 @@ def test_ordinary_rows_and_rows_that_alone_decide_a_column_are_not_refitted(monk
     H[:, 5] = np.arange(60) == 9
     press(Factor.of(H, T, intercept=True).spectrum(), rows_of(H, T), np.array([1.0]))
     PinvRegressor(40, gamma="loo", random_state=0).fit(H, T[:, 0])
+    for n_rows in (11, 12, 60):  # of condition 10⁸ and more
+        H = np.vander(np.linspace(0.0, 1.0, n_rows), 12)
+        press(Factor.of(H, H[:, :1], intercept=True).spectrum(), rows_of(H, H[:, :1]), np.array([1e-20]))
     with pytest.raises(AssertionError, match="refitted"):
         TikhonovRegressor("loo").fit(*lone(1e10))

@@ -146,7 +146,8 @@ class _Block:
         full = spectrum.rank + int(spectrum.intercept_fitted) >= spectrum.n_rows
         inside = outside <= (xp.inf if full else 64.0 * EPS * max(spectrum.rank, 1))
         inside = inside & (root > 0.0)
-        alone = are_alone(spectrum, U, outside) & (root > 0.0) & (spectrum.left is None)
+        # With as many directions as rows, all 1 − h go with γ, and their sums have no part that cancels.
+        alone = are_alone(spectrum, U, outside) & (root > 0.0) & (not full and spectrum.left is None)
         return cls(U, spectrum, root, inside[:, None], outside, unexplained, alone)
 
     @property
