@@ -24,7 +24,7 @@ study: $(VENV)/.installed  ## recompute the paper in small (about 90 seconds)
 test: lint  ## lint, types, import contracts and all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
 
-test-browser: $(VENV)/.developed  ## the report in headless Chromium, which is installed if it is missing
+test-browser: docs  ## the report and the site in headless Chromium, which is installed if it is missing
 	@command -v chromium >/dev/null || (apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium)
 	$(BIN)/python -m pip install --quiet --group browser
 	$(BIN)/python -m pytest tests/browser

@@ -26,7 +26,10 @@ extensions = [
 ]
 root_doc = "index"
 smartquotes = False
-exclude_patterns = ["_build", "gallery/README.rst", "study/figures"]
+default_role = "py:obj"  # `PinvRegressor` in a docstring is a link
+toc_object_entries_show_parents = "hide"
+# The pages of execution times load a script from elsewhere.
+exclude_patterns = ["_build", "gallery/README.rst", "study/figures", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
 templates_path = ["_templates"]
 
 # Headings can be linked from other pages as `page.md#heading`.
@@ -36,13 +39,16 @@ myst_heading_anchors = 4
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
+# Some file systems cannot tell this page from that of the class.
+autosummary_filename_map = {"ocrep.parts.plan": "ocrep.parts.plan-function"}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 nitpicky = True
 # Names of other libraries have no page here; intersphinx would need the network.
-nitpick_ignore_regex = [("py:.*", r"(?!ocrep).*")]
+# Data such as rules.GRIDS have none either, and `ocrep.scan(…)` is code, not a name.
+nitpick_ignore_regex = [("py:.*", r"(?!ocrep).*"), ("py:obj", r".*\(.+\)"), ("py:obj", r".*\.[A-Z]+")]
 
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples/gallery"],
@@ -63,6 +69,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ocrep"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "ocrep"},
@@ -73,7 +80,6 @@ html_theme_options = {
     "icon_links": [{"name": "Source", "url": "https://github.com/ocrep/ocrep", "icon": "fa-brands fa-github"}],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
     "secondary_sidebar_items": ["page-toc"],
 }
 html_sidebars = {"index": [], "install": [], "start": []}
@@ -95,7 +101,14 @@ def skip_what_rooms_call(app, what, name, obj, skip, options):
     return None if is_shown(obj) else True
 
 
+def drop_roles_of_citations(app, page, template, context, doctree):
+    """Docutils gives lists of citations roles that their entries may not have."""
+    context["body"] = re.sub(r' role="(list|doc-biblioentry)"(?=[^>]*class="citation)', "", context.get("body", ""))
+    context["body"] = re.sub(r'(class="citation" id="[^"]*") role="doc-biblioentry"', r"\1", context["body"])
+
+
 def setup(app):
     """Run after numpydoc, which has the default priority 500."""
     app.connect("autodoc-process-docstring", escape_trailing_underscores, priority=600)
+    app.connect("html-page-context", drop_roles_of_citations)
     app.connect("autodoc-skip-member", skip_what_rooms_call)

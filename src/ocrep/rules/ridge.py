@@ -62,7 +62,7 @@ class RidgeFormula(FlooredRule):
     Parameters
     ----------
     name : str
-        Which formula, such as "hoerl_kennard" or "kibria"; `ocrep.rules.ridge.FORMULAS` lists them.
+        Which formula, such as "hoerl_kennard" or "kibria"; `ocrep.rules.names()` lists them among others.
     ddof : int, default=1
         The noise variance is estimated as s² = rss/(n − p − `ddof`); 1 is the OCReP paper's choice.
 
