@@ -29,7 +29,13 @@ smartquotes = False
 default_role = "py:obj"  # `PinvRegressor` in a docstring is a link
 toc_object_entries_show_parents = "hide"
 # The pages of execution times load a script from elsewhere.
-exclude_patterns = ["_build", "gallery/README.rst", "study/figures", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
+exclude_patterns = [
+    "_build",
+    "gallery/README.rst",
+    "study/figures",
+    "sg_execution_times.rst",
+    "gallery/sg_execution_times.rst",
+]
 templates_path = ["_templates"]
 
 # Headings can be linked from other pages as `page.md#heading`.
