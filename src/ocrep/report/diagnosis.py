@@ -82,6 +82,8 @@ class Diagnosis:
     (3, 26)
     >>> diagnosis.to_json()[:8]
     '{"title"'
+    >>> diagnosis.error_text(12.345)
+    '12.35'
     """
 
     title: str
@@ -113,7 +115,18 @@ class Diagnosis:
     test_error: list[float] | None = field(default=None, repr=False)
 
     def error_text(self, error: float) -> str:
-        """Format an error for readers: shares of misclassified rows as percentages."""
+        """Format an error for readers: shares of misclassified rows as percentages.
+
+        Parameters
+        ----------
+        error : float
+            An RMSE, or a share of misclassified rows.
+
+        Returns
+        -------
+        str
+            A few digits.
+        """
         return percent(error) if self.task == "classification" and error == error else readable(error, 4)
 
     def to_json(self) -> str:
