@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import check_estimator
+from support.advice import some_advice
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer
 
@@ -62,6 +63,7 @@ def test_other_activations_have_no_centre(activation):
         layer().fit(np.ones((5, 2)))
 
 
+@some_advice
 @pytest.mark.parametrize("kind", [PinvRegressor, PinvClassifier])
 def test_scikit_learn_finds_no_fault(kind):
     options = {"activation": "gaussian", "weight_init": "rows", "direct_link": False, "fit_intercept": True}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 from sklearn.pipeline import make_pipeline
+from support.advice import some_advice
 from support.problems import smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovRegressor
@@ -339,6 +340,7 @@ def test_single_precision_is_right_to_its_digits(activation):
     np.testing.assert_allclose(network.as_float32().predict(X), network.predict(X), atol=1e-4)
 
 
+@some_advice
 def test_pairs_find_steps_that_uniform_weights_miss():
     """A narrow bump in one of three inputs: the held-out error falls by far."""
     rng = np.random.default_rng(0)

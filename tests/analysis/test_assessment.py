@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn import metrics
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from support.advice import some_advice
 
 from ocrep import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV, rules
 from ocrep.analysis import scores as scores_module
@@ -226,6 +227,7 @@ def test_advice_when_another_rule_is_clearly_better():
     assert codes(assess(plain, X[:2000], y[:2000], X[2000:], y[2000:])) == []
 
 
+@some_advice
 def test_advice_when_gamma_lies_at_an_edge():
     X, _ = waves(400)
     exact = X @ [1.0, 2.0, 3.0]

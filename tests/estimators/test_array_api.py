@@ -12,6 +12,7 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
+from support.advice import some_advice
 from support.device import DEVICE, LIBRARY, on_device, to_numpy, xp
 from support.problems import random_problem
 
@@ -124,6 +125,7 @@ ESTIMATORS = [
 ]
 
 
+@some_advice
 @pytest.mark.parametrize(("model", "task"), ESTIMATORS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_estimators_learn_and_predict_on_the_device(model, task, weighted):
@@ -181,6 +183,7 @@ def test_intervals_are_calibrated_on_the_device(task):
         np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-5, atol=1e-5)
 
 
+@some_advice
 @pytest.mark.parametrize(("model", "task"), ESTIMATORS)
 def test_targets_and_weights_on_the_host_follow_the_rows(model, task):
     X, y, w = rows_of(task)
@@ -306,6 +309,7 @@ def test_what_cannot_work_raises_with_the_reason(reason, call):
         call()
 
 
+@some_advice
 def test_half_precision_raises():
     if LIBRARY == "torch":
         rows = on_device(np.ones((5, 2)), xp.float16)

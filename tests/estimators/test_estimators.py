@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge, RidgeClassifier
+from support.advice import some_advice
 from support.problems import PAPER, augmented_solution, random_problem, smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
@@ -426,6 +427,7 @@ DEGENERATE = {
 }
 
 
+@some_advice
 @pytest.mark.parametrize("case", sorted(DEGENERATE))
 @pytest.mark.parametrize("gamma", [*GAMMAS, "gcv"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -498,6 +500,7 @@ def test_rows_without_weight_in_front_do_not_matter_to_the_gram_route(gamma):
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
 
 
+@some_advice
 def test_several_sparse_entries_of_one_place_count_as_their_sum():
     rng = np.random.default_rng(0)
     rows, columns = rng.integers(0, 60, 900), rng.integers(0, 6, 900)

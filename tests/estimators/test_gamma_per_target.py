@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import RidgeCV
 from sklearn.utils.estimator_checks import check_estimator
+from support.advice import some_advice
 from support.device import on_device, to_numpy
 from support.small_blocks import use_small_blocks
 
@@ -28,6 +29,7 @@ from ocrep.onnx import to_onnx
 from ocrep.report import diagnose
 from ocrep.rules.ridge import FORMULAS
 
+pytestmark = some_advice  # targets of very different noise
 Q = 4
 
 

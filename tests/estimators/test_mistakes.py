@@ -17,6 +17,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
+from support.advice import some_advice
 from support.device import on_device
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, scan
@@ -383,6 +384,7 @@ def test_the_same_sentence_for_the_same_mistake(mistake, kind, model, tmp_path):
     assert vars(model) == before
 
 
+@some_advice
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_warning_for_labels_in_a_column(kind, model, tmp_path):
@@ -398,6 +400,7 @@ def test_the_same_warning_for_labels_in_a_column(kind, model, tmp_path):
     assert fitted.gamma_ == pytest.approx(plain.gamma_, rel=1e-9)
 
 
+@some_advice
 @pytest.mark.parametrize("kind", KINDS)
 def test_good_rows_of_every_kind_are_learned(kind, tmp_path):
     """So that no sentence above comes from the way the rows are given."""

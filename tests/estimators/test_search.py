@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.advice import some_advice
 from support.device import on_device, to_numpy
 from support.problems import augmented_solution, smooth_problem
 
@@ -126,6 +127,7 @@ def test_labels_are_judged_by_the_log_loss_of_the_best_temperature(labels):
         np.testing.assert_allclose(-model.cv_results_["mean_test_score"][number], min(losses), rtol=1e-8)
 
 
+@some_advice
 def test_a_rule_that_does_not_hold_rows_out_chooses_anew_on_each_part():
     model = PinvRegressorCV(LAYERS[1:2], gamma="gcv", random_state=0).fit(X, Y)
     fold, H = FoldPlan().of(X), RandomLayer(40, direct_link=True, random_state=0).fit_transform(X)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from golden.cases import ANSWERS, CASES, run, unpacked
 from golden.rows import PROBLEMS, fingerprint
+from support.advice import some_advice
 
 PATH = Path(__file__).parent / "fits.npz"
 RECORDED = unpacked(PATH)
@@ -68,6 +69,7 @@ def assert_answers(found, expected, suffix, moved):
         assert np.max(error) <= max(tolerance, moved), name + suffix
 
 
+@some_advice
 @pytest.mark.parametrize("name", CASES)
 def test_the_fit_is_the_recorded_one(name):
     case, expected = CASES[name], RECORDED[name]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.advice import some_advice
 from support.problems import choose, random_problem, with_condition, with_spectrum
 
 from ocrep import Factor, TikhonovRegressor, rules
@@ -308,6 +309,7 @@ def test_the_floor_does_not_ignore_short_columns_of_own_features(rule, ratio):
     assert damped < 1e-3
 
 
+@some_advice
 @pytest.mark.parametrize(
     "name", ["aic", "aicc", "bic", "evidence", "gcv", "mallows", "lawless_wang", "kfold", "ocrep_cv"]
 )

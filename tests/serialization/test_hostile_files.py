@@ -17,7 +17,8 @@ from ocrep.serialization.archive import RECORD, digest_of
 from ocrep.serialization.validation import DEEPEST, check_tree
 
 RNG = np.random.default_rng(0)
-X, Y = RNG.standard_normal((60, 3)), RNG.standard_normal(60)
+X = RNG.standard_normal((60, 3))
+Y = X[:, 0] + RNG.standard_normal(60)
 MODELS = {
     "network": PinvRegressor(6, gamma="kfold", random_state=0).fit(X, Y),
     "classes": PinvClassifier(6, calibrate="loo", random_state=0).fit(

@@ -26,6 +26,7 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from support.advice import some_advice
 from support.problems import smooth_problem
 
 import ocrep
@@ -112,6 +113,7 @@ def same_state(one, other):
     return one == other or (one != one and other != other)
 
 
+@some_advice
 @pytest.mark.parametrize("target", [Y, BOTH], ids=["one target", "two targets"])
 @pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: f"{model!r:.60}".split(" at ")[0])
 def test_a_regressor_comes_back_bit_for_bit(model, target, there_and_back):
@@ -174,6 +176,7 @@ def table():
     return frame
 
 
+@some_advice
 def test_a_pipeline_with_text_and_gaps_comes_back(there_and_back):
     numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
     texts = make_pipeline(SimpleImputer(strategy="most_frequent", missing_values=None), OneHotEncoder())
@@ -408,6 +411,7 @@ def own_names(file):
     return {name for name in found if name.startswith("ocrep")}
 
 
+@some_advice
 @pytest.mark.parametrize("model", [*REGRESSORS, *CLASSIFIERS], ids=lambda model: f"{model!r:.60}".split(" at ")[0])
 def test_a_file_names_no_private_module(model, file):
     save_model(clone(model).fit(X, LABELS if hasattr(model, "decision_function") else Y), file)

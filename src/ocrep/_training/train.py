@@ -24,6 +24,7 @@ from ocrep._training.learned import Learned
 from ocrep._training.passes import OnPart, PartsPasses
 from ocrep._training.recipe import Recipe, check_rows, check_stream
 from ocrep.rules import Choice, Rule
+from ocrep.rules.advice import advice_on
 from ocrep.rules.fold_rule import with_error
 
 
@@ -130,9 +131,12 @@ def decide(
     quick: QuickFolds | None = None,
 ) -> Training:
     """Choose γ by a rule, from the stored factors; `rows` only if they can be read again."""
-    rule = rule if factored.learned.layer is not None else rule.for_own_features()
-    choice = rule.choose(factored.spectrum, folds=quick or factored.folds, rows=rows)
-    training = Training(factored, choice, factored.spectrum.solution(choice.gamma))
+    spectrum, network = factored.spectrum, factored.learned.layer is not None
+    rule = rule if network else rule.for_own_features()
+    choice = rule.choose(spectrum, folds=quick or factored.folds, rows=rows)
+    if rule.searches:
+        choice = replace(choice, advice=advice_on(rule, choice, spectrum, network=network))
+    training = Training(factored, choice, spectrum.solution(choice.gamma))
     return training if calibrate is None else calibrated(training, rows)
 
 

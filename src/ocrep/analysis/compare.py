@@ -15,7 +15,7 @@ from ocrep._training.held_out import cv_error_of
 from ocrep._training.recipe import plan_of
 from ocrep.analysis.evaluator import Evaluator, rules_to_compare
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
-from ocrep.estimators.base import ClosedForm
+from ocrep.estimators.base import ClosedForm, fit_silently
 from ocrep.rules import NotApplicable, Rule, resolve
 
 MANY_LABELS = 20
@@ -175,7 +175,8 @@ def hidden_size_path(
     # A rule that cross-validates makes fit compute the folds of its own plan.
     folds = {"gamma": rule} if rule.folds is not None else {"store_folds": 3 if n_folds is None else n_folds}
     model = _estimator(y, task, chosen[-1], options, **folds)
-    evaluator = Evaluator.of(model.fit(X, y, sample_weight=sample_weight), test=_checked_test(test))
+    fit_silently(model, X, y, sample_weight)
+    evaluator = Evaluator.of(model, test=_checked_test(test))
     n_fixed = model.factor_.n_features - chosen[-1]
     table = [{"n_hidden": m, **_size_line(evaluator.leading(n_fixed + m), rule)} for m in chosen]
     columns = ["n_hidden", "gamma", "condition", "regularized_condition", "cv_error", "test_error", "reason"]

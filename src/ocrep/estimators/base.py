@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
@@ -35,6 +36,7 @@ from ocrep._training.outputs import network_outputs
 from ocrep._training.recipe import Recipe, rule_of
 from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Factored, Training, decide, extend, train
+from ocrep.exceptions import RuleEdgeWarning
 
 
 class ClosedForm(Linked, BaseEstimator, ABC):
@@ -131,6 +133,7 @@ class ClosedForm(Linked, BaseEstimator, ABC):
         """
         with unchanged_on_error(self):
             self._store(self._train(open_rows(X, y, sample_weight, groups)))
+            warn_of(self.choice_)
         return self
 
     def predict_blocks(self, source: Any) -> Iterator[np.ndarray]:
@@ -298,6 +301,12 @@ class ClosedForm(Linked, BaseEstimator, ABC):
         return tags
 
 
+def warn_of(choice: rules.Choice) -> None:
+    """Tell the caller of `fit` what there is to know about the γ, if anything."""
+    if choice.advice is not None:
+        warnings.warn(choice.advice, RuleEdgeWarning, stacklevel=3)
+
+
 def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_trained: bool = True) -> RowBlocks:
     """Rows as a fitted model sees them, `(H, T, sample_weight)` by blocks, for tools that read them again.
 
@@ -318,6 +327,11 @@ def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_
 def recipe_of(model: ClosedForm, targets: Numbers | Labels | None = None) -> Recipe:
     """What the parameters of a model mean; `targets` say what is known of them beforehand."""
     return model._recipe(targets)
+
+
+def fit_silently(model: ClosedForm, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+    """Fit a new model without a warning, for tools that show what a rule chose themselves."""
+    model._store(model._train(open_rows(X, y, sample_weight, None)))
 
 
 def present(model: ClosedForm, training: Training) -> None:

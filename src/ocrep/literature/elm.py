@@ -11,6 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, is_classifier
 from ocrep._features.parameters import check_size
 from ocrep._linalg.arrays import Array
 from ocrep.estimators import PinvClassifier, PinvRegressor
+from ocrep.estimators.base import fit_silently
 from ocrep.literature.base import NetworkBased, NetworkClassifier
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
@@ -81,7 +82,8 @@ class _ELM(NetworkBased):
 
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
         n_hidden = check_size("n_hidden", self.n_hidden)
-        network = self._network(n_hidden, seed, gamma=self._rule(), activation=self.activation).fit(X, y)
+        network = self._network(n_hidden, seed, gamma=self._rule(), activation=self.activation)
+        fit_silently(network, X, y)
         self.C_ = 1.0 / network.gamma_ if network.gamma_ else float("inf")
         return network
 

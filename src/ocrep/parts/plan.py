@@ -28,7 +28,7 @@ from ocrep._training.recipe import Recipe, check_parts
 from ocrep._training.targets import Labels, check_more_than_one
 from ocrep._training.train import finish, part_step
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
-from ocrep.estimators.base import ClosedForm, present, recipe_of
+from ocrep.estimators.base import ClosedForm, present, recipe_of, warn_of
 from ocrep.parts.limits import WithinPlan
 from ocrep.parts.summaries import Numbered, Part, Survey, check_type, told
 
@@ -270,7 +270,9 @@ class Plan:
             check_counts(0, 0.0)
         assert summary is not None
         model = clone(self.model)
-        present(model, finish(self.recipe, learned, of_reflections(summary)))
+        training = finish(self.recipe, learned, of_reflections(summary))
+        present(model, training)
+        warn_of(training.choice)
         return model
 
     @cached_property

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma_grid, rule_name, rules_to_compare
 from ocrep.displays.spectral import levels
-from ocrep.estimators.base import ClosedForm
+from ocrep.estimators.base import ClosedForm, fit_silently
 from ocrep.report.verdict import Facts, RuleLine, Verdict, judge
 from ocrep.report.wording import percent, readable
 from ocrep.rules import resolve
@@ -249,7 +249,8 @@ def _fitted(estimator: ClosedForm, X: Any, y: Any) -> ClosedForm:
     model.set_params(store_folds=resolve(model.gamma).folds is not None or model.store_folds or True)
     if "calibrate" in model.get_params(deep=False):
         model.set_params(calibrate=None)
-    return model.fit(X, y)
+    fit_silently(model, X, y)
+    return model
 
 
 def _facts(network: Evaluator, curves: dict[str, np.ndarray], best: int, lines: list[RuleLine], floor: float) -> Facts:

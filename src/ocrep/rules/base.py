@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
@@ -60,6 +61,10 @@ class Rule(Documented, ABC):
     targets: Targets = "each"
     """Whether the rule can choose a γ for each target ("each"), gives all of them the same because it does not read
     them ("none"), or judges them only "together"."""
+    grid: str | Sequence[float] | None = None
+    """The γ to try, or a name in `GRIDS`, for rules that can be told; None otherwise."""
+    searches: bool = True
+    """Whether γ is the optimum, or the root, of something; False for formulas and for γ given by the user."""
 
     @property
     def description(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ _SHORT.maxtuple, _SHORT.maxstring, _SHORT.maxother = 4, 200, 200
 
 def short_repr(value: DataclassInstance) -> str:
     """Show the class with the fields that differ from their defaults, long sequences shortened."""
-    given = ((field.name, getattr(value, field.name), field.default) for field in fields(value))
+    given = ((each.name, getattr(value, each.name), each.default) for each in fields(value) if each.repr)
     shown = ", ".join(f"{name}={_shown(actual)}" for name, actual, default in given if _differs(actual, default))
     return f"{type(value).__name__}({shown})"
 
@@ -104,6 +104,9 @@ class Choice:
     held_out_error : float, None, or ndarray of shape (n_targets,)
         Mean squared error at γ over all rows and targets, each row held out once, for rules that cross-validate. Where
         Gram matrices do not prove it to 10⁻¹⁰ of the mean square of the targets, `fit` computes it from the rows.
+    advice : str or None
+        What γ at an end of its range means, or an error on held-out rows no better than the mean's, and what to try;
+        `fit` warns with it (`ocrep.exceptions.RuleEdgeWarning`).
 
     Examples
     --------
@@ -120,6 +123,7 @@ class Choice:
     curve: Curve | None = None
     edge: OneOrEach = None
     held_out_error: OneOrEach = None
+    advice: str | None = field(default=None, repr=False)
 
     def with_some(self, targets: np.ndarray, other: Choice) -> Choice:
         """The choice for each target, with that for some of them taken from another."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -45,6 +46,16 @@ class PerTarget(Rule):
     def folds(self) -> FoldPlan | None:  # type: ignore[override]
         """How the rule divides the rows."""
         return self.rule.folds
+
+    @property
+    def searches(self) -> bool:  # type: ignore[override]
+        """Whether the rule searches."""
+        return self.rule.searches
+
+    @property
+    def grid(self) -> str | Sequence[float] | None:  # type: ignore[override]
+        """The γ that the rule was told to try."""
+        return self.rule.grid
 
     def for_own_features(self) -> Self:
         """The same with the rule for features that the user brings."""

@@ -78,6 +78,7 @@ class RidgeFormula(FlooredRule):
 
     name: str
     ddof: int = field(default=1, kw_only=True)
+    searches = False
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)

@@ -41,6 +41,7 @@ class OCReP(FlooredRule):
     rank: Literal["numerical", "full"] = "numerical"
     name = "ocrep"
     targets = "none"
+    searches = False
 
     def __post_init__(self) -> None:
         FlooredRule.__post_init__(self)
@@ -69,6 +70,7 @@ class Unregularized(Rule):
 
     name = "none"
     targets = "none"
+    searches = False
 
     def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
         return Choice(self.name, 0.0)
@@ -97,6 +99,7 @@ class Fixed(Rule):
     name = "fixed"
     degree = None
     targets = "none"
+    searches = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.value, Real):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ocrep import literature as methods
 from ocrep.estimators import PinvClassifier, PinvRegressor
+from ocrep.estimators.base import fit_silently
 from ocrep.rules import OCReP, OCRePCV, Unregularized
 from ocrep.study.networks import Network, split_of
 from ocrep.study.protocol import PEAK_SHARES, STABILITY_BETAS, Protocol
@@ -67,7 +68,8 @@ def _ocrep_cv(job: Any, data: Any, n_hidden: int) -> Row:
         direct_link=False,
         fit_intercept=False,
         random_state=job.seed,
-    ).fit(X, y)
+    )
+    fit_silently(model, X, y)
     return Row(n_hidden, "ocrep_cv", "raw", error=_error(model, X_test, y_test, data.task), gamma=model.gamma_)
 
 

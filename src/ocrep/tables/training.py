@@ -17,6 +17,7 @@ from ocrep._files.formats import DataError
 from ocrep._rows.scan.scan import ProgressFunction, Scan
 from ocrep.analysis.assessment import Assessment, Assessor, sample_size
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
+from ocrep.estimators.base import fit_silently
 from ocrep.rules import resolve
 from ocrep.tables.coding import MISSING, Coding
 from ocrep.tables.parts import TablePart, split_problem
@@ -188,7 +189,7 @@ def _fit(
     if with_folds and resolve(trained.gamma).folds is None:
         trained.set_params(store_folds=True)
     with as_data_errors():
-        trained.fit(Scan(part.source(), part.classes, progress))
+        fit_silently(trained, Scan(part.source(), part.classes, progress))
     model = Pipeline([("columns", part.coding.transformer), ("network", trained)])
     return model, perf_counter() - start
 

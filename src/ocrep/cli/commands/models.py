@@ -125,7 +125,8 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, out: Path) -> Non
     ]
     printing.pairs(pairs)
     rows = f"all {problem.n_rows:,}" if trained.on_all_rows else f"{trained.n_train:,}"
-    said = [] if trained.assessment is None else printing.advice(trained.assessment)
+    of_gamma = [] if network.choice_.advice is None else [f"Note: {network.choice_.advice}"]
+    said = of_gamma if trained.assessment is None else printing.advice(trained.assessment)
     printing.lines("", *said, f"{out} holds the model, trained on {rows} rows.")
 
 
