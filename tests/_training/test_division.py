@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.model_selection import KFold as PlainKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.advice import some_advice
 from support.device import on_device
 from support.problems import with_condition
 from support.small_blocks import use_small_blocks
@@ -105,6 +106,7 @@ def routes_taken(monkeypatch):
     return taken
 
 
+@some_advice
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("route", sorted(ROUTES))
@@ -133,6 +135,7 @@ def test_held_out_errors_equal_refitting_on_the_same_folds(route, split, weighte
         )
 
 
+@some_advice
 @pytest.mark.parametrize("split", SPLITS)
 def test_misclassified_rows_are_counted_on_the_same_folds(split, monkeypatch):
     use_small_blocks(monkeypatch, 800)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.advice import some_advice
 from support.device import on_device, to_numpy
 from support.problems import smooth_problem
 
@@ -66,6 +67,7 @@ def test_rules_see_the_decayed_weights_and_so_do_folds(rule):
         assert ours.folds_.n_read == N
 
 
+@some_advice
 @pytest.mark.parametrize("rule", [0.1, "kfold"])
 def test_rows_fewer_than_features_decay_too(rule):
     X, y = np.random.default_rng(1).standard_normal((N, 300)), rows_of(TikhonovRegressor)[1]

@@ -8,6 +8,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import estimator_checks
+from support.advice import some_advice
 from support.device import on_device, to_numpy
 
 from ocrep import (
@@ -173,6 +174,7 @@ def test_arrays_on_a_device_give_the_same_indicators():
     np.testing.assert_allclose(to_numpy(there.predict_proba(on_device(NEW))), host.predict_proba(NEW), rtol=1e-4)
 
 
+@some_advice
 def test_counting_wrong_rows_counts_rows_with_any_wrong_label():
     rule = rules.KFold(scoring="error", grid=[0.1, 10.0, 1e3])
     model = TikhonovClassifier(rule, solver="qr").fit(X, Y)

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, Ridge, lars_path
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.advice import some_advice
 from support.problems import PAPER, choose, smooth_problem, with_condition
 
 from ocrep import Factor, PinvRegressor, RandomLayer, rules
@@ -111,6 +112,7 @@ def test_elm_is_the_c_form_of_the_normal_equations(C):
     assert model.gamma_ == pytest.approx(1 / C)
 
 
+@some_advice
 def test_elm_searches_its_grid_by_cross_validation():
     X, y = smooth_problem(120, 5)
     grid = [0.1, 10.0, 1e3]
@@ -140,6 +142,7 @@ def test_the_unregularized_elm_is_the_pseudoinverse():
     assert np.inf == model.C_
 
 
+@some_advice
 def test_relm_takes_the_best_pair_of_size_and_gamma():
     X, y = smooth_problem(120, 5)
     model = RELMRegressor(max_hidden=30, step=10, grid=[1e-6, 1e-3, 1.0], random_state=0).fit(X, y)

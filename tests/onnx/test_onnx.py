@@ -19,6 +19,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
+from support.advice import some_advice
 from support.pages import run_page
 from support.problems import smooth_problem
 
@@ -442,6 +443,7 @@ def test_every_public_estimator_has_a_converter():
     assert set(ESTIMATORS) == {*public, *(getattr(literature, name) for name in literature.__all__)}
 
 
+@some_advice
 def test_inputs_that_no_graph_can_take():
     frame = table()[["colour", "depth"]].astype({"colour": object})
     columns = ColumnTransformer([("t", OneHotEncoder(), [0])], remainder="passthrough")

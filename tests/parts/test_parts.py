@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from support.advice import some_advice
 from support.problems import smooth_problem
 
 from ocrep import (
@@ -86,6 +87,7 @@ def assert_same(found, fitted, X_new=NEW, tolerance=1e-10):
     np.testing.assert_allclose(found, fitted, rtol=0, atol=tolerance * np.max(np.abs(fitted)))
 
 
+@some_advice
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
 def test_finish_gives_the_model_of_fit_on_all_rows(name, weight):

@@ -102,6 +102,13 @@ def test_a_flat_criterion_is_silent_at_the_lower_end():
     assert model.choice_.advice is None
 
 
+def test_a_handful_of_rows_tells_too_little_for_advice():
+    silent = TikhonovRegressor("kfold").fit(X[:9], NOISE[:9]).choice_
+    assert (silent.edge, silent.advice) == ("high", None)
+    with pytest.warns(RuleEdgeWarning):
+        TikhonovRegressor("kfold").fit(X[:12], NOISE[:12])
+
+
 def test_targets_that_are_all_equal_are_silent():
     assert TikhonovRegressor("kfold").fit(X, np.full(len(X), 0.1)).choice_.advice is None
 

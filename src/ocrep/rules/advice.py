@@ -16,6 +16,8 @@ from ocrep.rules.search import POINTS_PER_DECADE
 _FALLS = 0.01
 # Below this part of the mean's error the targets have no noise to speak of, and γ may well be as small as it can be.
 _NOISELESS = 1e-6
+# Fewer rows than this say next to nothing about other rows.
+_FEWEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ def advice_on(rule: Rule, choice: Choice, spectrum: Spectrum, *, network: bool) 
 
     `network` says whether the features are a hidden layer, which can be drawn otherwise.
     """
+    if spectrum.n_rows < _FEWEST:
+        return None
     ends = _Ends(rule, choice, spectrum)
     useless = ends.relative_error >= 1.0
     if _many(useless):
@@ -90,10 +94,11 @@ def _many(targets: np.ndarray) -> bool:
 def _of_mean(ends: _Ends, useless: np.ndarray, network: bool) -> str:
     worst = float(np.nanmax(ends.relative_error))
     than = "the mean" if ends.spectrum.intercept_fitted else "zero"
+    other = "another hidden layer (PinvRegressorCV and PinvClassifierCV choose one)" if network else "a network"
     return (
         f"On rows held out the error{_where(useless)} is {worst:.4g} times that of predicting {than}: nothing was "
         f"learned that holds for other rows. Check that inputs and targets belong together, then try more rows, other "
-        f"inputs{', or another hidden layer (PinvRegressorCV and PinvClassifierCV choose one)' if network else ''}."
+        f"inputs, or {other}."
     )
 
 

@@ -41,7 +41,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     --------
     >>> import tempfile
     >>> from ocrep import PinvRegressor, load_model, save_model
-    >>> model = PinvRegressor(5, gamma=0.1, random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
+    >>> model = PinvRegressor(5, random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_model(model, f"{folder}/model.skops")
     ...     same = load_model(f"{folder}/model.skops")
