@@ -78,7 +78,7 @@ lint: $(VENV)/.developed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-picture: $(VENV)/.developed  ## draw the README's picture again
+picture: $(VENV)/.developed  ## draw the picture of docs/theory.md again
 	$(BIN)/python tools/draw_picture.py
 
 bench: $(VENV)/.developed  ## speed over the floor and over peers, and what rules and sizes cost, as ratios in one run

@@ -1,4 +1,4 @@
-"""Draw the README's picture: condition number and test error against γ, where OCReP wins and where it loses."""
+"""Draw the picture of docs/theory.md: condition number and test error against γ, where OCReP wins and loses."""
 
 from pathlib import Path
 

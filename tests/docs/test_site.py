@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.pages import ROOT, run_page
+from support.pages import ROOT, load_tool, run_page
 
 import ocrep
 
@@ -28,6 +28,42 @@ def test_links_between_pages_have_targets(page):
         assert (DOCS / target).exists(), f"{page} links to {target}"
 
 
+def test_the_charts_are_up_to_date():
+    tool = load_tool("draw_chart")
+    for name, drawn in {"which_estimator": tool.estimators(), "which_rule": tool.rules()}.items():
+        assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == drawn
+
+
+@pytest.mark.parametrize(
+    ("row", "method"),
+    [
+        ("`PinvRegressorCV()`, `PinvClassifierCV()`", "its own"),
+        ("HistGradientBoosting", "HistGradientBoosting"),
+        ("RandomForest", "RandomForest"),
+        ("Nystroem(300) + RidgeCV, scaled", "Nystroem + RidgeCV"),
+        ("MLP, scaled", "MLP"),
+        ("SVM, scaled", "SVM"),
+    ],
+)
+def test_the_table_of_the_readme_is_that_of_the_benchmark(row, method):
+    readme = _rows((ROOT / "README.md").read_text(encoding="utf-8"))[row]
+    numbers = [float(cell.strip("*")) for cell in readme]
+    pages = (DOCS / "benchmark.md").read_text(encoding="utf-8").split("## Classification")
+    for page, (error, rank, time) in zip(pages, (numbers[:3], numbers[3:]), strict=True):
+        mean, _, fit_time, _ = _rows(page)["ocrep CV" if method == "its own" else method]
+        assert (error, time) == (float(mean), pytest.approx(float(fit_time), abs=0.051))
+        ranked = page.partition("only one of our networks takes part:")[2]
+        names = re.search(r"^\|  \|(.+)\|$", ranked, flags=re.MULTILINE)[1].split("|")
+        ranks = dict(zip([name.strip() for name in names], _rows(ranked)["ocrep CV"], strict=True))
+        assert rank == pytest.approx(float(ranks[method]), abs=0.051)
+
+
+def _rows(text):
+    """The cells of the first row of each name in the tables of a text."""
+    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in reversed(lines)}
+
+
 @pytest.mark.parametrize("page", RUNNABLE)
 def test_the_code_of_a_page_runs_and_prints_what_it_says(page, capsys):
     assert run_page(f"docs/{page}", capsys) >= 1
@@ -36,6 +72,10 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(page, capsys):
 def test_no_page_with_code_is_forgotten():
     with_code = {page for page in PAGES if re.search(r"^ *```python\n", (DOCS / page).read_text("utf-8"), re.MULTILINE)}
     assert with_code <= {*RUNNABLE, *ELSEWHERE}
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90
 
 
 def test_all_examples_are_numbered_and_titled():
