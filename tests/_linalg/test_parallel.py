@@ -7,13 +7,16 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ocrep import PinvClassifier, PinvRegressor, RandomLayer
+from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovRegressor
 from ocrep._linalg import parallel
-from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, worker_count
+from ocrep._linalg.blocks import BLOCK_ENTRIES
+from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, one_blas_thread, worker_count
 from ocrep._linalg.passes import CHUNK_ENTRIES as CHUNK
-from ocrep._linalg.passes import WIDEST_SHARED, WORKER_ENTRIES, workers_for
+from ocrep._linalg.passes import WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, workers_for
 
 
 @pytest.fixture
@@ -288,3 +291,63 @@ def test_a_failure_stops_all_workers_and_frees_blas(threads, source):
     assert threading.active_count() == before
     assert len(done) < 30
     assert worker_count() == 3
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("n_held", [1, 3])
+@pytest.mark.parametrize("n_features", [50, 300, 500])
+def test_chunks_grow_with_the_workers_as_far_as_memory_allows(copies, n_held, n_features):
+    heights = [chunk_rows(n_features, workers, copies=copies, n_held=n_held) for workers in (1, 2, 4, 8, 16)]
+    assert heights[0] == heights[1] == CHUNK // n_features
+    for workers, height in zip((4, 8, 16), heights[2:], strict=True):
+        assert heights[0] <= height <= BLOCK_ENTRIES // n_features
+        held = copies * height * n_features + (n_held + 1) * n_features**2
+        assert height == heights[0] or workers * held <= WORKER_ENTRIES
+    if copies == 1:
+        assert heights[2] > heights[1]
+
+
+@given(st.integers(1, 5000), st.integers(1, 16), st.integers(1, 5), st.integers(1, 10**6))
+def test_every_worker_takes_as_many_items_of_equal_height(chunk, workers, n_folds, n_rows):
+    height = item_rows(chunk, workers, n_folds, n_rows)
+    assert 1 <= height <= max(1, n_folds * chunk)
+    n_items = -(-n_rows // height)
+    rounds = -(-n_items // workers)
+    # No worker has more rows than its share and what rounding adds to each of its items.
+    assert rounds * height <= n_rows / workers + rounds + height * (n_items < workers)
+    assert item_rows(chunk, workers, n_folds, None) >= height
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kappa", [1e1, 1e8])
+def test_workers_never_write_into_the_rows_that_they_were_given(threads, kappa, intercept, weighted):
+    """Workers overwrite features that they form themselves, and features that the user brings are not theirs."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60_000, 40))
+    X[:, 1] = X[:, 0] + X[:, 1] / kappa
+    y, weight = X[:, :5].sum(axis=1), rng.integers(0, 3, len(X)).astype(float) if weighted else None
+    before, found = X.copy(), []
+    for number, solver in ((1, "qr"), (1, "auto"), (3, "auto")):
+        threads(number)
+        model = TikhonovRegressor("ocrep", fit_intercept=intercept, solver=solver).fit(X, y, sample_weight=weight)
+        np.testing.assert_array_equal(X, before)
+        found.append((model.gamma_, model.predict(X[:50])))
+    for gamma, predictions in found[1:]:
+        assert gamma == pytest.approx(found[0][0], rel=1e-6)
+        np.testing.assert_allclose(predictions, found[0][1], atol=1e-8)
+
+
+def test_blas_can_be_held_back_to_one_thread_around_workers(threads):
+    threads(4)
+
+    def limits():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    before = limits()
+    with one_blas_thread():
+        assert limits() == {1}
+        assert worker_count() == 4
+        assert accumulate(lambda state, item: item, iter(range(4)), 4) == [0, 1, 2, 3]
+        assert limits() == {1}
+    assert limits() == before

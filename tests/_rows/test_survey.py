@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocrep._linalg import parallel
 from ocrep._rows.block import Block
 from ocrep._rows.survey import Needs, Survey
 
@@ -37,14 +36,15 @@ def test_any_cutting_and_order_gives_the_survey_of_the_whole(cuts, weighted, see
         np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_the_range_of_many_rows_is_found_by_all_workers(workers, monkeypatch):
-    monkeypatch.setattr(parallel, "_blas_threads", lambda: workers)
-    X = np.random.default_rng(0).standard_normal((100_000, 3))
-    X[[0, 50_000, 99_999], [0, 1, 2]] = 9.0, -9.0, 9.0
-    weight = (np.arange(100_000) != 50_000).astype(float)
+@pytest.mark.parametrize("n_columns", [1, 3, 600])
+@pytest.mark.parametrize("n_rows", [1, 7, 5000])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_range_is_that_of_each_column_however_rows_are_laid_out(n_rows, n_columns, order):
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.standard_normal((n_rows, n_columns)), order=order)
+    weight = np.where(np.arange(n_rows) % 3 == 1, 0.0, 1.0)
     for w, counted in ((None, X), (weight, X[weight > 0])):
-        found = survey_of(X, np.zeros(100_000), w, labels=False)
+        found = survey_of(X, np.zeros(n_rows), w, labels=False)
         np.testing.assert_array_equal(found.low, counted.min(axis=0))
         np.testing.assert_array_equal(found.high, counted.max(axis=0))
 

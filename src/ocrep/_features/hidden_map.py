@@ -55,16 +55,20 @@ class HiddenMap:
         first = n_inputs if self.direct_link else 0
         if out is None:
             out = np.empty((X.shape[0], first + n_units), dtype=self.weights.dtype)
-        x = ((X - self.center) * self.scale).astype(self.weights.dtype, copy=False)
-        H = out[: X.shape[0]]
+        # The biases as one more input: the product adds them at no cost.
+        inputs = np.empty((X.shape[0], n_inputs + 1))
+        inputs[:, n_inputs] = 1.0
+        x = np.subtract(X, self.center, out=inputs[:, :n_inputs])
+        x *= self.scale
+        inputs = inputs.astype(self.weights.dtype, copy=False)
+        x, H = inputs[:, :n_inputs], out[: X.shape[0]]
         H[:, :first] = x[:, :first]
         Z = H[:, first:]
         if self.activation.radial:
             x = self.measured(x)
             self._arguments(x, np.matmul(x, self.centers, out=Z))
         else:
-            # The biases as one more input: the product adds them at no cost.
-            np.matmul(np.hstack([x, np.ones((len(x), 1), dtype=x.dtype)]), self._with_biases, out=Z)
+            np.matmul(inputs, self._with_biases, out=Z)
         activated = self._activate(Z)
         if activated is not Z:
             Z[...] = activated

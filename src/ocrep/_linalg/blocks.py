@@ -46,6 +46,10 @@ class RowBlocks:
     """Columns of T."""
     several: bool = False
     """Whether a row may have several labels, each in a column of its own."""
+    n_rows: int | None = None
+    """The number of all rows, where they lie in memory."""
+    read_by: Callable[[int], Iterator[Any]] | None = None
+    """Reads blocks of another height, where a cut costs nothing."""
 
     def blocks(self) -> Iterator[Encoded]:
         """All rows as blocks `(H, T, sample_weight)`."""

@@ -73,22 +73,26 @@ class RowBlock:
         xp = array_namespace(self.H)
         return xp.zeros((self.H.shape[1] + self.T.shape[1],), dtype=xp.float64, device=device_of(self.H))
 
-    def parts(self, shift: Array, intercept: bool) -> tuple[Array, Array]:
-        """√w·(H − s) and √w·[1 | T − s]; without an intercept √w·H and √w·T, copied only if there are weights."""
-        xp = array_namespace(self.H)
-        H, rest = as_float64(self.H), self.T
+    def parts(self, shift: Array, intercept: bool, scratch: np.ndarray | None = None) -> tuple[Array, Array]:
+        """√w·(H − s) and √w·[1 | T − s]; without an intercept √w·H and √w·T, copied only if there are weights.
+
+        On the host a copy of H may be given a place, `scratch` of at least as many rows; H itself may lie there.
+        """
+        xp, place = array_namespace(self.H), None if scratch is None else scratch[: self.H.shape[0]]
+        H, rest = self.H, self.T
         if intercept:
             M = H.shape[1]
             ones = xp.ones((H.shape[0], 1), dtype=xp.float64, device=device_of(H))
-            H, rest = H - shift[:M], xp.concat([ones, rest - shift[M:]], axis=1)
+            H = as_float64(H) - shift[:M] if place is None else np.subtract(H, shift[:M], out=place)
+            rest = xp.concat([ones, rest - shift[M:]], axis=1)
         if self.weight is None:
-            return H, rest
+            return as_float64(H), rest
         root = xp.sqrt(self.weight)[:, None]
-        return root * H, root * rest
+        return root * as_float64(H) if place is None else np.multiply(root, H, out=place), root * rest
 
-    def design(self, shift: Array, intercept: bool) -> tuple[Array, Array]:
-        """√w·[1 | H − s] and √w·(T − s), copied only if there is an intercept or weights."""
-        H, rest = self.parts(shift, intercept)
+    def design(self, shift: Array, intercept: bool, scratch: np.ndarray | None = None) -> tuple[Array, Array]:
+        """√w·[1 | H − s] and √w·(T − s), copied only if there is an intercept or weights; `scratch` as for `parts`."""
+        H, rest = self.parts(shift, intercept, scratch)
         return (array_namespace(H).concat([rest[:, :1], H], axis=1), rest[:, 1:]) if intercept else (H, rest)
 
     def check_finite(self) -> None:

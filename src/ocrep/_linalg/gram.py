@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import iadd
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -30,19 +30,21 @@ class GramSums:
 
     sums: Sums | None
     counts: Counts
+    copies: ClassVar[int] = 1
+    """How many copies of the rows are held while they are added."""
 
     @classmethod
     def of(cls, block: Encoded, *, intercept: bool) -> GramSums:
         """The sums of a first block, whose mean becomes the shift."""
         return cls(None, Counts.none(RowBlock.of(*block), intercept)).add(block)
 
-    def add(self, block: Encoded) -> GramSums:
-        """The sums with one more block; arrays that this object holds may be changed in place."""
+    def add(self, block: Encoded, scratch: np.ndarray | None = None) -> GramSums:
+        """The sums with one more block; arrays that this object holds may be changed in place, and `scratch` too."""
         rows = RowBlock.of(*block)
         # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
         with np.errstate(invalid="ignore", over="ignore"):
             counts = self.counts.add(rows)
-            H, rest = rows.parts(counts.shift, counts.intercept)
+            H, rest = rows.parts(counts.shift, counts.intercept, scratch)
             xp = array_namespace(H)
             first = int(counts.intercept)
             ones, T, Ht = rest[:, :first], rest[:, first:], xp.matrix_transpose(H)

@@ -16,7 +16,7 @@ from ocrep._linalg.counts import RowBlock
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan, fold_numbers
 from ocrep._linalg.folds import FoldFactors, held_out
-from ocrep._linalg.passes import CHUNK_ENTRIES, Passes, Step, chunks, encoder
+from ocrep._linalg.passes import Passes, Step, chunk_rows, chunks, encoder
 from ocrep._linalg.spectrum import Spectrum
 
 Route: TypeAlias = Literal["gram", "refined", "reflections"]
@@ -171,15 +171,17 @@ class HeldOutWork:
         B = xp.concat([fit.B for fit in fits], axis=1)
         return cls(folds.plan, folds.filled, counts.shift, counts.intercept, B)
 
-    def height(self, rows: RowBlocks) -> int | None:
-        return rows.n_features and max(1, CHUNK_ENTRIES // max(rows.n_features, self.B.shape[1]))
+    def height(self, rows: RowBlocks, workers: int = 1) -> int | None:
+        width = rows.n_features
+        return width and chunk_rows(max(width, self.B.shape[1]), workers, copies=self.copies, n_held=self.n_held)
 
-    def step(self, rows: RowBlocks) -> Step[HeldOutSums]:
-        height = self.height(rows)
+    def step(self, rows: RowBlocks, workers: int = 1) -> Step[HeldOutSums]:
+        height = self.height(rows, workers)
         encoded = encoder(rows, height)
 
         def of_chunk(chunk: Any) -> HeldOutSums:
-            return self._sums(RowBlock.of(*encoded(chunk)), fold_numbers(chunk, self.plan))
+            block, scratch = encoded(chunk)
+            return self._sums(RowBlock.of(*block), fold_numbers(chunk, self.plan), scratch)
 
         def step(so_far: HeldOutSums | None, raw: Any) -> HeldOutSums:
             found = map(of_chunk, chunks(raw, height))
@@ -187,8 +189,8 @@ class HeldOutWork:
 
         return step
 
-    def _sums(self, rows: RowBlock, fold: Array) -> HeldOutSums:
-        F, T = rows.design(self.shift, self.intercept)
+    def _sums(self, rows: RowBlock, fold: Array, scratch: np.ndarray | None) -> HeldOutSums:
+        F, T = rows.design(self.shift, self.intercept, scratch)
         xp, place, k = array_namespace(F), device_of(F), len(self.filled)
         numbers = xp.asarray(self.filled, device=place)
         held_out = xp.asarray(fold, dtype=numbers.dtype, device=place)[:, None] == numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import pairwise
 from queue import Queue
@@ -120,6 +120,11 @@ def at_once(function: Callable[[Item], Result], items: Sequence[Item]) -> list[R
             return list(pool.map(function, items))
 
 
+def one_blas_thread() -> AbstractContextManager[None]:
+    """BLAS on one thread: several gain nothing in small problems, and would keep their cores busy for a while after."""
+    return _BLAS.held_back()
+
+
 def _work_through(work: Callable[[slice], None], chunks: list[slice]) -> None:
     for chunk in chunks:
         work(chunk)
@@ -154,6 +159,16 @@ class _Blas:
             if workers > 1:
                 with self._lock:
                     self._leave(workers)
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        with self._lock:
+            self._enter(0)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._leave(0)
 
     def _enter(self, workers: int) -> None:
         if self._users == 0:

@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ocrep._linalg.arrays import array_namespace
-from ocrep._linalg.blocks import Encoded, RowBlocks
+from ocrep._linalg.blocks import BLOCK_ENTRIES, Encoded, RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
@@ -24,12 +24,13 @@ from ocrep._linalg.parallel import accumulate, at_once, worker_count
 WORKER_ENTRIES = 44 * 2**20
 # Beyond this many columns a block keeps all threads of BLAS busy by itself.
 WIDEST_SHARED = 1024
-# 5 MB of float64: so many features of a block are formed at a time. More would leave the caches, and fewer would cost
-# more in calls, for which workers wait for each other.
+# 5 MB of float64: so many features are formed at a time by one worker, or by each of two. More would leave the caches.
 CHUNK_ENTRIES = 5 * 2**17
 # 32 MB of float64: so much of the rows, as they were read, waits for workers at most. The more, the less they wait for
 # each other.
-WAITING_ENTRIES = 2**22
+_WAITING_ENTRIES = 2**22
+# Folds of equal shares differ by chance: so much less is taken, that none is a little too large.
+_FOLD_MARGIN = 0.9
 # Reflections work on so many rows per column at a time: each time R is triangularized again, which adds a third.
 _ROWS_PER_COLUMN = 2
 
@@ -72,10 +73,10 @@ class Work(Protocol[Summary]):
     def n_held(self) -> int:
         """How many matrices of the size of HᵀH a summary holds."""
 
-    def height(self, rows: RowBlocks) -> int | None:
-        """How many rows are worked on at a time; None for all of a block."""
+    def height(self, rows: RowBlocks, workers: int = 1) -> int | None:
+        """How many rows each of so many workers works on at a time; None for all of a block."""
 
-    def step(self, rows: RowBlocks) -> Step[Summary]:
+    def step(self, rows: RowBlocks, workers: int = 1) -> Step[Summary]:
         """A function that adds a block as it was read to a summary; `None` begins one."""
 
 
@@ -144,30 +145,43 @@ class LocalPasses:
 
     def accumulate(self, work: Work[Summary], *, saved: bool = True) -> Summary:
         """All rows in one summary, merged from those of the workers."""
-        step, kind = work.step(self.rows), work.kind
         blocks, self._ahead = self.rows.read() if self._ahead is None else self._ahead, None
         if self.checkpoint is not None and saved:
-            return self.checkpoint.run(kind, step)
+            return self.checkpoint.run(work.kind, work.step(self.rows))
         head = [block for _, block in zip(range(2), blocks, strict=False)]
-        if len(head) == 1:
-            return step(None, head[0])
-        workers, width, waiting = 1, self.rows.n_features, 2
-        items = chain(head, blocks)
-        if head and width is not None:
-            height = min(work.height(self.rows) or 1, head[0][0].shape[0])
-            workers = workers_for(width, work.copies * height, work.n_held)
-            # Small items, so that all workers have as many to do; but folds divide them once more.
-            height *= min(work.n_held, 2)
-            if workers > 1:
-                items = chain.from_iterable(chunks(raw, height) for raw in items)
-                waiting = max(2, WAITING_ENTRIES // (workers * height * (head[0][0].shape[1] + 2)))
-        found = accumulate(step, items, workers, waiting=waiting)
-        while len(found) > 1:  # in pairs, since triangles take time to merge
-            pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
-            found = at_once(lambda pair: reduce(kind.merge, pair), pairs)
-        if not found:
+        if not head:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
-        return found[0]
+        first, rows = head[0][0], self.rows
+        if len(head) == 1:
+            return work.step(rows)(None, head[0])
+        workers = self._workers(work, first.shape[0])
+        if workers == 1:
+            return _merged(work.kind, accumulate(work.step(rows), chain(head, blocks), 1))
+        height = min(work.height(rows, workers) or 1, first.shape[0])
+        each = item_rows(height, workers, work.n_held, rows.n_rows)
+        items: Iterator[Any]
+        if rows.read_by is None:
+            items = chain.from_iterable(chunks(raw, each) for raw in chain(head, blocks))
+        else:
+            items = rows.read_by(each)
+        waiting = items_waiting(workers, each, first.shape[1])
+        return _merged(work.kind, accumulate(work.step(rows, workers), items, workers, waiting=waiting))
+
+    def _workers(self, work: Work[Summary], n_rows: int) -> int:
+        """One on a device, else as many as there are and memory allows, for blocks of so many rows."""
+        width, height = self.rows.n_features, work.height(self.rows)
+        if width is None or height is None:
+            return 1
+        return workers_for(width, work.copies * min(height, n_rows), work.n_held)
+
+
+def _merged(kind: type[Summary], found: list[Summary]) -> Summary:
+    """The summary of all workers: sums one after the other, but triangles in pairs, since they take time to merge."""
+    merge: Callable[[Summary, Summary], Summary] = kind.merge
+    while len(found) > 1 and kind in (Factor, FoldFactors):
+        pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
+        found = at_once(lambda pair: reduce(merge, pair), pairs)
+    return reduce(merge, found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,25 +192,31 @@ class SumsWork(Generic[AllSums]):
     empty: Any
     """The sums of no rows, about the shift of all."""
     plan: FoldPlan | None
-    copies = 3
+
+    @property
+    def copies(self) -> int:
+        return int(self.kind.kind.copies)
 
     @property
     def n_held(self) -> int:
         return 1 if self.plan is None else self.plan.n_folds
 
-    def height(self, rows: RowBlocks) -> int | None:
+    def height(self, rows: RowBlocks, workers: int = 1) -> int | None:
+        if rows.n_features is None:
+            return None
         # Many targets at a time would need more memory than they save time.
-        return rows.n_features and max(1, CHUNK_ENTRIES // max(rows.n_features, rows.n_targets // 8))
+        width = max(rows.n_features, rows.n_targets // 8)
+        return chunk_rows(width, workers, copies=self.copies, n_held=self.n_held)
 
-    def step(self, rows: RowBlocks) -> Step[AllSums]:
-        height = self.height(rows)
+    def step(self, rows: RowBlocks, workers: int = 1) -> Step[AllSums]:
+        height = self.height(rows, workers)
         encoded = encoder(rows, height)
 
         def step(so_far: AllSums | None, raw: Any) -> AllSums:
             sums: list[Any] = list(so_far.sums) if so_far else [self.empty] * self.n_held
             for v, mine in split_by_fold(raw, self.plan) if self.plan else ((0, raw),):
                 for chunk in chunks(mine, height):
-                    sums[v] = sums[v].add(encoded(chunk))
+                    sums[v] = sums[v].add(*encoded(chunk))
             return self.kind(tuple(sums))
 
         return step
@@ -211,10 +231,10 @@ class FactorWork:
     copies = 5
     n_held = 1
 
-    def height(self, rows: RowBlocks) -> int | None:
+    def height(self, rows: RowBlocks, workers: int = 1) -> int | None:
         return rows.n_features and _ROWS_PER_COLUMN * rows.n_features
 
-    def step(self, rows: RowBlocks) -> Step[Factor]:
+    def step(self, rows: RowBlocks, workers: int = 1) -> Step[Factor]:
         height = self.height(rows)
 
         def step(so_far: Factor | None, raw: Any) -> Factor:
@@ -239,26 +259,29 @@ class FoldFactorsWork:
     def n_held(self) -> int:
         return self.plan.n_folds
 
-    def height(self, rows: RowBlocks) -> int | None:
+    def height(self, rows: RowBlocks, workers: int = 1) -> int | None:
         return rows.n_features and _ROWS_PER_COLUMN * rows.n_features
 
-    def step(self, rows: RowBlocks) -> Step[FoldFactors]:
+    def step(self, rows: RowBlocks, workers: int = 1) -> Step[FoldFactors]:
         def step(so_far: FoldFactors | None, raw: Any) -> FoldFactors:
             return (so_far or FoldFactors.empty(self.plan)).absorb([raw], intercept=self.intercept, encode=rows.encode)
 
         return step
 
 
-def encoder(rows: RowBlocks, height: int | None) -> Callable[[Any], Encoded]:
-    """Encodes chunks of at most `height` rows in memory that a worker uses again: new memory costs more than a tanh."""
+def encoder(rows: RowBlocks, height: int | None) -> Callable[[Any], tuple[Encoded, np.ndarray | None]]:
+    """Encodes chunks of at most `height` rows, and gives with them memory for features that a worker uses again.
+
+    The features may lie in it. New memory costs more than a tanh.
+    """
     if height is None:
-        return rows.encode
+        return lambda chunk: (rows.encode(chunk), None)
     own = local()
 
-    def encoded(chunk: Any) -> Encoded:
+    def encoded(chunk: Any) -> tuple[Encoded, np.ndarray]:
         if not hasattr(own, "workspace"):
             own.workspace = np.empty((height, rows.n_features))
-        return rows.encode(chunk, own.workspace)
+        return rows.encode(chunk, own.workspace), own.workspace
 
     return encoded
 
@@ -271,17 +294,6 @@ def counts(block: tuple[Any, ...]) -> bool:
     return bool(array_namespace(weight).any(weight > 0.0))
 
 
-def chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
-    """A block in even pieces of at most `height` rows; None leaves it whole."""
-    n_rows = block[0].shape[0]
-    if height is None or n_rows <= height:
-        yield block
-        return
-    even = math.ceil(n_rows / math.ceil(n_rows / height))
-    for start in range(0, n_rows, even):
-        yield tuple(None if values is None else values[start : start + even, ...] for values in block)
-
-
 def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
     """How many workers may hold `n_rows` rows of H, copies included, and `n_held` matrices M × M each.
 
@@ -292,3 +304,36 @@ def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
         return 1
     entries = n_rows * n_features + (n_held + 1) * n_features**2
     return max(1, min(worker_count(), WORKER_ENTRIES // entries))
+
+
+def chunk_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1) -> int:
+    """Of how many rows a worker forms `width` features at a time.
+
+    After each operation on arrays a thread must get hold of the interpreter again, for which it waits up to 0.1 ms. So
+    the more workers there are, the larger their operations must be, as far as memory allows.
+    """
+    most = min(CHUNK_ENTRIES * max(2, workers) // 2, BLOCK_ENTRIES)
+    room = (WORKER_ENTRIES // workers - (n_held + 1) * width**2) // copies
+    return max(1, max(CHUNK_ENTRIES, min(most, room)) // width)
+
+
+def item_rows(chunk: int, workers: int, n_folds: int, n_rows: int | None) -> int:
+    """How many rows a worker takes at a time: of each fold about a chunk, and each worker as many if all are known."""
+    most = chunk if n_folds == 1 else max(1, int(_FOLD_MARGIN * n_folds * chunk))
+    return most if not n_rows else math.ceil(n_rows / (workers * math.ceil(n_rows / (workers * most))))
+
+
+def items_waiting(workers: int, rows: int, n_inputs: int) -> int:
+    """How many items of so many rows may wait for each worker."""
+    return max(2, _WAITING_ENTRIES // (workers * rows * (n_inputs + 2)))
+
+
+def chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
+    """A block in even pieces of at most `height` rows; None leaves it whole."""
+    n_rows = block[0].shape[0]
+    if height is None or n_rows <= height:
+        yield block
+        return
+    even = math.ceil(n_rows / math.ceil(n_rows / height))
+    for start in range(0, n_rows, even):
+        yield tuple(None if values is None else values[start : start + even, ...] for values in block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class PreconditionedSums:
     R1: Triangle
     products: Products
     counts: Counts
+    copies: ClassVar[int] = 3
+    """How many copies of the rows are held while they are added."""
 
     @classmethod
     def about(cls, R1: Triangle, counts: Counts) -> PreconditionedSums:
@@ -44,11 +47,13 @@ class PreconditionedSums:
         R1 = _first_triangle(first)
         return None if R1 is None else cls.about(R1, first.counts)
 
-    def add(self, block: Encoded) -> PreconditionedSums:
+    def add(self, block: Encoded, scratch: np.ndarray | None = None) -> PreconditionedSums:
+        """The sums with one more block; `scratch` is memory for its features, in which they may lie."""
         R1, rows, counts = self.R1, RowBlock.of(*block), self.counts
-        F, T = rows.design(counts.shift, counts.intercept)
+        F, T = rows.design(counts.shift, counts.intercept, scratch)
         xp = array_namespace(F)
-        F = times_inverse(xp.asarray(F, copy=True) if F is rows.H else F, R1.R)
+        ours = F is not rows.H or (scratch is not None and np.shares_memory(F, scratch))
+        F = times_inverse(F if ours else xp.asarray(F, copy=True), R1.R)
         T = (T - xp.matmul(F, R1.QtT)) / R1.left
         return PreconditionedSums(R1, self.products.merge(Products.of(F, T)), counts.add(rows))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +16,7 @@ from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sum
 from ocrep._linalg.folds import FoldFactors, known_folds
 from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
 from ocrep._linalg.held_out import Route
-from ocrep._linalg.parallel import at_once
+from ocrep._linalg.parallel import at_once, one_blas_thread
 from ocrep._linalg.passes import FactorWork, FoldFactorsWork, Passes, SumsWork, Work, counts
 from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined
 from ocrep._linalg.spectrum import Spectrum
@@ -26,6 +28,8 @@ SOLVERS = ("auto", "gram", "qr")
 MANY_FOLDS = 20
 # So many rows per feature show whether the Gram matrix is promising.
 _FEW_ROWS = 2
+# Factors of so few features are made as fast by one thread as by several.
+_NARROW = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +94,7 @@ class _Run:
         self._passes, self._intercept, self._plan = passes, intercept, plan
 
     def start(self, solver: str) -> GramSums | PreconditionedSums | None:
-        """The summary of the first block on the route to take; None for reflections."""
+        """The summary of the first rows on the route to take; None for reflections."""
         checkpoint = self._passes.checkpoint
         stage = None if checkpoint is None else checkpoint.stage
         many = self._plan is not None and self._plan.n_folds > MANY_FOLDS
@@ -99,6 +103,16 @@ class _Run:
         block, alone = self._passes.head()
         if block is None or (solver == "auto" and alone and stage is None):
             return None
+        with self._few_threads():
+            return self._first(block, alone, solver, stage)
+
+    def _few_threads(self) -> AbstractContextManager[None]:
+        """BLAS on one thread where the problems are small."""
+        return one_blas_thread() if (self._passes.n_features or math.inf) <= _NARROW else nullcontext()
+
+    def _first(
+        self, block: tuple[Any, ...], alone: bool, solver: str, stage: type[Any] | None
+    ) -> GramSums | PreconditionedSums | None:
         first = self._passes.encode(self._few_rows(block))
         if solver == "gram" and alone and first[0].shape[0] < first[0].shape[1]:
             raise ValueError(
@@ -156,7 +170,8 @@ class _Run:
     ) -> Solved | None:
         """The factors of all rows, of each fold and of its complement; None unless all of them prove themselves."""
         if self._plan is None:
-            found = proof(sums.total())
+            with self._few_threads():
+                found = proof(sums.total())
             return None if found is None else Solved(found[0], None, found[1], route)
         n_filled = len(sums.filled())
         if n_filled < 2:

@@ -54,6 +54,7 @@ class MemoryRows(LocalRows):
             # A partition may have no rows, or none that counts.
             self._block = checked(block, labels=needs.labels, groups=needs.groups, whole=not self._part)
             self.n_rows = block.X.shape[0]
+            self.n_in_memory = None if sparse.issparse(X) else self.n_rows
         return int(self._block.X.shape[0])
 
     def survey(self, needs: Needs) -> Survey:

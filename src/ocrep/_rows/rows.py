@@ -16,6 +16,8 @@ Summary = TypeVar("Summary")
 class Part(ABC):
     """Rows that can be read here, block by block."""
 
+    n_in_memory: int | None = None
+    """The number of all rows, where they lie in memory and cutting them costs nothing."""
     n_parts_read: int = 0
     """How many parts (files, blocks) the current pass has begun."""
 

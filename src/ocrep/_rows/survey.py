@@ -11,13 +11,13 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, to_host
-from ocrep._linalg.parallel import on_chunks
+from ocrep._linalg.blocks import BLOCK_ENTRIES
 from ocrep._rows.block import Block, listed
 from ocrep._rows.groups import distinct_groups, few
 from ocrep._rows.sample import RowSample
 
-# So many numbers are looked at by all workers.
-_MANY_ENTRIES = 2**18
+# So many numbers of a row, or of several rows side by side, are compared with so many others at a time.
+_PAGE_ENTRIES = 512
 Range = tuple[np.ndarray, np.ndarray]
 """Low and high, one entry per input."""
 
@@ -178,7 +178,7 @@ def observed_range(X: Any, weight: Any) -> Range:
         X = X if counts is None else X[counts]
         if not len(X):
             return _no_range(X.shape[1])
-        low, high = (X.min(axis=0), X.max(axis=0)) if X.size < _MANY_ENTRIES else _range_by_chunks(X)
+        low, high = _range_of(X)
     else:
         xp = array_namespace(X)
         X = X if counts is None else xp.take(X, xp.nonzero(counts)[0], axis=0)
@@ -188,17 +188,20 @@ def observed_range(X: Any, weight: Any) -> Range:
     return low.astype(np.float64), high.astype(np.float64)
 
 
-def _range_by_chunks(X: np.ndarray) -> Range:
-    """The range on all workers, each chunk in its cache: for many rows this takes as long as to read them."""
-    lows: list[np.ndarray] = []
-    highs: list[np.ndarray] = []
-
-    def look(rows: slice) -> None:
-        lows.append(X[rows].min(axis=0))
-        highs.append(X[rows].max(axis=0))
-
-    on_chunks(lambda _: look, len(X), max(1, X.shape[1]))
-    return np.min(lows, axis=0), np.max(highs, axis=0)
+def _range_of(X: np.ndarray) -> Range:
+    """The range of rows, as many of them side by side as fill a page, for which reductions are ten times as fast."""
+    n, m = X.shape
+    side = max(1, _PAGE_ENTRIES // max(1, m)) if X.flags.c_contiguous else 1
+    low, high = X[-1], X[-1]  # a few rows at the end may not fill a page
+    height = max(1, BLOCK_ENTRIES // max(1, side * m)) * side
+    for start in range(0, n, height):
+        piece = X[start : start + height]
+        wide = piece[: len(piece) // side * side].reshape(-1, side * m)
+        for part in (wide, piece[len(wide) * side :]):
+            if len(part):
+                low = np.minimum(low, part.min(axis=0).reshape(-1, m).min(axis=0))
+                high = np.maximum(high, part.max(axis=0).reshape(-1, m).max(axis=0))
+    return low, high
 
 
 def _labels_of(y: Array, weight: Array | None) -> tuple[np.ndarray, np.ndarray]:

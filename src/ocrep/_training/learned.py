@@ -87,7 +87,10 @@ class Learned:
         """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
         read = partial(part.triples, self.code, self.height)
         width = None if self.on_device else self.n_features
-        return RowBlocks(read, self.encode, self.targets.labels, width, self.n_outputs, self.targets.several)
+        rows = RowBlocks(read, self.encode, self.targets.labels, width, self.n_outputs, self.targets.several)
+        if part.n_in_memory is None:
+            return rows
+        return replace(rows, n_rows=part.n_in_memory, read_by=partial(part.triples, self.code))
 
     def unweighted(self) -> Learned:
         """The same maps without the weights of classes, for counting errors."""
