@@ -153,13 +153,13 @@ def test_labels_beside_the_baseline_and_the_linear_model():
 
 
 def test_at_most_so_many_rows_train_the_simple_models(monkeypatch):
-    monkeypatch.setattr("ocrep.analysis.assessment.sample_size", lambda width, n_classes: 40)
+    monkeypatch.setattr("ocrep.analysis.assessment.sample_size", lambda *size: 40)
     (X, y), (X_test, y_test) = three_classes(900), three_classes(200, seed=1)
     y[y == "c"] = "b"
     y[500:] = "c"  # that the sample may hold only in part changes nothing
     found = assess(PinvClassifier(20, random_state=0).fit(X, y), X, y, X_test, y_test)
     assert found.n_test == 200
-    monkeypatch.setattr("ocrep.analysis.assessment.sample_size", lambda width, n_classes: 1)
+    monkeypatch.setattr("ocrep.analysis.assessment.sample_size", lambda *size: 1)
     found = assess(PinvClassifier(20, random_state=0).fit(X, y), X, y, X_test, y_test)
     assert "linear model" not in found.models  # one row has one class
 

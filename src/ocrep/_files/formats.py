@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 FilePath: TypeAlias = str | os.PathLike[str]
-_KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".feather": "arrow", ".arrow": "arrow"}
+_TEXT = {".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+_KINDS = {**_TEXT, ".parquet": "parquet", ".pq": "parquet", ".feather": "arrow", ".arrow": "arrow"}
 
 
 class DataError(ValueError):
@@ -25,14 +26,15 @@ class Format:
 
 
 def format_of(path: FilePath) -> Format:
-    """Tell the format by the suffix: .csv, .tsv (also with .gz), .parquet, .pq, .feather, .arrow."""
+    """Tell the format by the suffix: .csv, .tsv, .txt (also with .gz), .parquet, .pq, .feather, .arrow."""
     name = Path(os.fspath(path).lower())
     gzipped = name.suffix == ".gz"
     suffix = name.with_suffix("").suffix if gzipped else name.suffix
     kind = _KINDS.get(suffix)
     if kind is None or (gzipped and kind != "csv"):
         raise DataError(
-            f"{path}: the suffix does not tell a known format; known are {', '.join(_KINDS)}, .csv.gz and .tsv.gz."
+            f"{path}: the suffix does not tell a known format; known are {', '.join(_KINDS)}, "
+            "and the first three with .gz."
         )
     return Format(kind, tabs=suffix == ".tsv", gzipped=gzipped)
 

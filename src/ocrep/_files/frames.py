@@ -11,8 +11,10 @@ import pandas
 import pyarrow
 
 from ocrep._files.convert import ColumnKind, as_kind
-from ocrep._files.formats import DataError, FilePath, check_file
-from ocrep._files.readers import BLOCK_ROWS, reader_of
+from ocrep._files.formats import DataError, FilePath
+from ocrep._files.readers import BLOCK_ROWS, PLAIN
+from ocrep._files.reading import Reading
+from ocrep._files.several import table_reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,33 +27,38 @@ class TableBlock:
     kept: Any
 
 
-def column_names(path: FilePath) -> list[str]:
+def column_names(path: FilePath, reading: Reading = PLAIN) -> list[str]:
     """Return the names of the columns in order; raise if one appears twice."""
-    check_file(path)  # before the suffix: a missing file is the likelier mistake
-    return reader_of(path).column_names()
+    return table_reader(path, reading=reading).column_names()
 
 
 def count_rows(path: FilePath) -> int | None:
-    reader = reader_of(path)
+    """Return the number of rows that a file states."""
+    reader = table_reader(path)
     with reader.reading():
         return reader.n_rows()
 
 
 def read_blocks(
-    path: FilePath, kinds: Mapping[str, ColumnKind], *, keep: Sequence[str] = (), block_rows: int = BLOCK_ROWS
+    path: FilePath,
+    kinds: Mapping[str, ColumnKind],
+    *,
+    keep: Sequence[str] = (),
+    block_rows: int = BLOCK_ROWS,
+    reading: Reading = PLAIN,
 ) -> Iterator[TableBlock]:
     """Read a file in blocks of at most `block_rows` rows, each column as its kind in training.
 
     A value of another kind raises a `DataError` with its column and row. The columns in `keep` are not converted: they
     stay the texts of a CSV file (007 stays 007) or have the types of a Parquet or Arrow file.
     """
-    reader, start = reader_of(path, block_rows=block_rows), 0
+    reader, start = table_reader(path, block_rows=block_rows, reading=reading), 0
     names = list(dict.fromkeys([*kinds, *keep]))
     with reader.reading():
         # CSV as text: converted here, the error can name the value and its row.
         for batch in reader.batches(names, dict.fromkeys(names, pyarrow.string())):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            inputs = {name: as_kind(columns[name], kind, name, start) for name, kind in kinds.items()}
+            inputs = {name: as_kind(reading.column(columns[name]), kind, name, start) for name, kind in kinds.items()}
             kept = batch.select(list(keep)).to_pandas(types_mapper=pandas.ArrowDtype)
             yield TableBlock(start, _frame(inputs), kept)
             start += batch.num_rows

@@ -17,11 +17,12 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
-from ocrep._files.convert import MISSING_WORDS
 from ocrep._files.csv_lines import first_fault, head_of
 from ocrep._files.formats import DataError, FilePath, check_file, format_of
+from ocrep._files.reading import Reading
 
 BLOCK_ROWS = 2**15
+PLAIN = Reading()
 # Arrow reads some blocks of a CSV file ahead: with 4 MB they would need twice the memory of everything else.
 BLOCK_BYTES = 2**20
 # Without a buffer size, and with pre-buffering, Arrow holds a whole row group, which may be the whole file. Checksums
@@ -105,6 +106,11 @@ class Reader(ABC):
 
 
 class FileReader(Reader):
+    """One file, or several as one, whose columns have names."""
+
+    typed: ClassVar[bool] = True
+    """Whether the file states the types of its columns."""
+
     def column_names(self) -> list[str]:
         """Return the names of the columns in order; raise if one appears twice."""
         check_file(self.name)
@@ -174,14 +180,16 @@ class ArrowReader(FileReader):
 class CsvReader(FileReader):
     """CSV and TSV, also gzipped, read in blocks of `block_bytes` bytes."""
 
-    _read_as = " as CSV"
+    _read_as, typed = " as CSV", False
 
-    def __init__(self, path: str, *, block_rows: int = BLOCK_ROWS, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self, path: str, *, block_rows: int = BLOCK_ROWS, block_bytes: int = BLOCK_BYTES, reading: Reading = PLAIN
+    ) -> None:
         super().__init__(path, block_rows=block_rows)
-        self._block_bytes = block_bytes
+        self._block_bytes, self._reading = block_bytes, reading
 
     def _names(self) -> list[str]:
-        return list(head_of(self.name).names)
+        return list(head_of(self.name, self._reading).names)
 
     def _schema(self, names: Sequence[str]) -> Any:
         with pyarrow.csv.open_csv(self.name, **self._options(names)) as reader:
@@ -202,22 +210,27 @@ class CsvReader(FileReader):
             ) from error
 
     def _options(self, columns: Sequence[str], **convert: Any) -> dict[str, Any]:
-        head = head_of(self.name)
+        head = head_of(self.name, self._reading)
         # Of one column an empty line is a row whose value is missing; Arrow would take one above the header for it.
         one = len(head.names) == 1
         skip = head.n_blank if one else 0
         return {
-            "read_options": pyarrow.csv.ReadOptions(block_size=self._block_bytes, use_threads=False, skip_rows=skip),
+            "read_options": pyarrow.csv.ReadOptions(
+                block_size=self._block_bytes, use_threads=False, skip_rows=skip, encoding=self._reading.arrow_encoding
+            ),
             "parse_options": pyarrow.csv.ParseOptions(
                 delimiter=head.delimiter, newlines_in_values=True, ignore_empty_lines=not one
             ),
             "convert_options": pyarrow.csv.ConvertOptions(
-                include_columns=list(columns), null_values=MISSING_WORDS, **convert
+                include_columns=list(columns),
+                null_values=self._reading.missing_words,
+                decimal_point=self._reading.decimal,
+                **convert,
             ),
         }
 
     def _explain(self, error: Exception) -> str:
-        return first_fault(self.name) or super()._explain(error)
+        return first_fault(self.name, self._reading) or super()._explain(error)
 
 
 class FragmentReader(Reader):
@@ -257,10 +270,12 @@ class FragmentReader(Reader):
         return is_whole and set(columns) <= set(part.physical_schema.names)
 
 
-def reader_of(path: FilePath, *, block_rows: int = BLOCK_ROWS) -> FileReader:
+def reader_of(path: FilePath, *, block_rows: int = BLOCK_ROWS, reading: Reading = PLAIN) -> FileReader:
     """Return the reader for a file, by its suffix; nothing is opened yet."""
-    readers: dict[str, type[FileReader]] = {"parquet": ParquetReader, "arrow": ArrowReader, "csv": CsvReader}
-    return readers[format_of(path).kind](os.fspath(path), block_rows=block_rows)
+    kind = format_of(path).kind
+    if kind == "csv":
+        return CsvReader(os.fspath(path), block_rows=block_rows, reading=reading)
+    return (ParquetReader if kind == "parquet" else ArrowReader)(os.fspath(path), block_rows=block_rows)
 
 
 def readers_of_dataset(dataset: Any) -> list[Reader]:

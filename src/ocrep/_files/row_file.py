@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow
 
 from ocrep._files.convert import ColumnKind, declared_kind
-from ocrep._files.formats import DataError, FilePath, changed_file, check_file, format_of
-from ocrep._files.readers import BLOCK_ROWS, FileReader, reader_of
+from ocrep._files.formats import DataError, FilePath, changed_file
+from ocrep._files.readers import BLOCK_ROWS, PLAIN
+from ocrep._files.reading import Reading
+from ocrep._files.several import table_reader
 
 # Blocks of wide files have fewer rows: about so many values each.
 _BLOCK_VALUES, _FEWEST_ROWS = 2**21, 2**6
@@ -33,16 +35,15 @@ class RowFile:
     `NotNumbersError`.
     """
 
-    def __init__(self, path: FilePath) -> None:
-        check_file(path)  # before the suffix: a missing file is the likelier mistake
-        self.path = path
-        names = reader_of(path).column_names()
+    def __init__(self, path: FilePath, reading: Reading = PLAIN) -> None:
+        self.path, self.reading = path, reading
+        names = table_reader(path, reading=reading).column_names()
         rows = max(_FEWEST_ROWS, min(BLOCK_ROWS, _BLOCK_VALUES // max(1, len(names))))
-        self._reader: FileReader = reader_of(path, block_rows=rows)
+        self._reader = table_reader(path, block_rows=rows, reading=reading)
         self.fingerprint = self._reader.fingerprint()
         stated: dict[str, ColumnKind] = {field.name: declared_kind(field.type) for field in self._reader.schema()}
         self.kinds: dict[str, ColumnKind | None] = {**stated}
-        if format_of(path).kind == "csv":
+        if not self._reader.typed:
             self.kinds = {name: "number" if kind == "number" else None for name, kind in stated.items()}
 
     def n_rows(self) -> int | None:
@@ -54,19 +55,27 @@ class RowFile:
         """Yield the rows with these columns; a kind that is not known yet is None."""
         # Texts come as categories, which is faster where they repeat.
         texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-        types = {name: pyarrow.float64() if kind == "number" else texts for name, kind in kinds.items()}
+        types = {name: pyarrow.float64() if self._as_number(name, kind) else texts for name, kind in kinds.items()}
         start = 0
         self._check_unchanged()
         with self._reader.reading():
             for batch in self._reader.batches(list(kinds), types):
                 if batch.num_rows:
                     # Not `batch.column(name)`, which takes longer than the work on a column.
-                    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    columns = dict(zip(batch.schema.names, map(self.reading.column, batch.columns), strict=True))
                     yield FileBlock(start, batch.num_rows, columns)
                     start += batch.num_rows
         self._check_unchanged()
         if start == 0:
             raise DataError(f"{self.path} has a header but no rows.")
+
+    def _as_number(self, name: str, kind: ColumnKind | None) -> bool:
+        """Whether Arrow itself can read a column of numbers: not where they are written in an unusual way."""
+        return kind == "number" and (self.reading == PLAIN or self.kinds[name] == "number")
+
+    def forget_kinds(self) -> None:
+        """Take all columns as unknown, since what the first block told was not true of a later one."""
+        self.kinds = dict.fromkeys(self.kinds)
 
     def _check_unchanged(self) -> None:
         if self._reader.fingerprint() != self.fingerprint:

@@ -27,10 +27,12 @@ class OutputError(OSError):
     """A file cannot be written; the message says which and why."""
 
 
-def check_output(path: FilePath, *, source: FilePath | None = None, table: bool = False) -> None:
+def check_output(
+    path: FilePath, *, source: FilePath | None = None, table: bool = False, suffixes: tuple[str, ...] = ()
+) -> None:
     """Raise before the work begins if `path` cannot be written, or is `source`, the file that is to be read.
 
-    With `table` the suffix must tell a format for rows.
+    With `table` the suffix must tell a format for rows; otherwise it must be one of `suffixes`, if there are any.
     """
     if os.fspath(path) == STANDARD_OUTPUT:
         return
@@ -46,6 +48,7 @@ def check_output(path: FilePath, *, source: FilePath | None = None, table: bool 
         "it is not a regular file": target.exists() and not target.is_file(),
         "it is the file to be read; give the output another name": is_source,
         f"there is no folder {target.parent}": not target.parent.is_dir(),
+        f"its name must end in {' or '.join(suffixes)}": bool(suffixes) and target.suffix.lower() not in suffixes,
     }
     for fault, is_so in faults.items():
         if is_so:

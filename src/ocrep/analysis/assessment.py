@@ -88,9 +88,7 @@ def assess(
     y, y_test = np.asarray(y), np.asarray(y_test)
     labels = is_classifier(model)
     constant = Constant.of_labels(*np.unique(y, return_counts=True)) if labels else Constant(float(np.mean(y)))
-    size, n = sample_size(X.shape[1], constant.n_classes), len(y)
-    chosen = np.sort(np.random.default_rng(seed).choice(n, size, replace=False)) if n > size else np.arange(n)
-    held = Assessor.of(model, constant, _dense(X[chosen]), y[chosen], boosting=boosting, seed=seed, all_labels=y_test)
+    held = Assessor.of(model, constant, X, y, boosting=boosting, seed=seed, all_labels=y_test)
     held.add(X_test, y_test)
     return held.finish()
 
@@ -144,7 +142,7 @@ class Assessor:
         cls,
         model: Any,
         constant: Constant,
-        X: np.ndarray,
+        X: Any,
         y: np.ndarray,
         *,
         boosting: bool = False,
@@ -153,10 +151,9 @@ class Assessor:
     ) -> Assessor:
         """Train the simple models on rows of numbers; `all_labels` are those that held-out rows may have."""
         labels = constant.classes_ is not None
+        weight = getattr(model, "class_weight", None)
         models = {NETWORK: model, MAJORITY if labels else MEAN: constant}
-        if not labels or len(np.unique(y)) > 1:  # a small sample may hold one class
-            weight = getattr(model, "class_weight", None)
-            models |= _simple_models(X, y, labels=labels, class_weight=weight, boosting=boosting, seed=seed)
+        models |= simple_models(X, y, labels=labels, class_weight=weight, boosting=boosting, seed=seed)
         classes = None
         if constant.classes_ is not None:
             classes = np.union1d(constant.classes_, constant.classes_ if all_labels is None else all_labels)
@@ -183,9 +180,15 @@ class Assessor:
         return Assessment(task, n_test, models, labels, confusion, said)  # type: ignore[arg-type]
 
 
-def _simple_models(
-    X: np.ndarray, y: np.ndarray, *, labels: bool, class_weight: Any, boosting: bool, seed: int
+def simple_models(
+    X: np.ndarray, y: np.ndarray, *, labels: bool, class_weight: Any = None, boosting: bool = False, seed: int = 0
 ) -> dict[str, Pipeline]:
+    """A linear model and gradient boosting, by name, fitted to at most `sample_size` rows; none for a single class."""
+    classes = np.unique(y) if labels else None
+    chosen = _sampled(len(y), sample_size(X.shape[1], 1 if classes is None else len(classes)), seed)
+    X, y = _dense(X[chosen]), y[chosen]
+    if labels and len(np.unique(y)) < 2:
+        return {}
     linear = LogisticRegression(max_iter=300, class_weight=class_weight) if labels else RidgeCV(np.logspace(-3, 4, 8))
     models = {LINEAR: make_pipeline(StandardScaler(), linear)}
     if boosting:
@@ -198,6 +201,13 @@ def _simple_models(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the simple models are yardsticks: one that has not converged is one too
         return {name: model.fit(X, y) for name, model in models.items()}
+
+
+def _sampled(n_rows: int, size: int, seed: int) -> np.ndarray:
+    """The numbers of at most `size` rows, in their order."""
+    if n_rows <= size:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, size, replace=False))
 
 
 def _dense(X: Any) -> np.ndarray:

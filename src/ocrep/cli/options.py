@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from typer import Argument, BadParameter, Option
 
+STANDARD_INPUT = "-"
 
-def _complete_gamma(incomplete: str) -> list[str]:
+
+def complete_gamma(incomplete: str) -> list[str]:
+    """The names of rules that begin so, for the shell."""
     from ocrep import rules
 
     return [name for name in rules.names() if name.startswith(incomplete)]
@@ -54,36 +62,38 @@ def check_share(test: float, *, zero: bool = False) -> None:
 
 
 Data = Annotated[
-    Path, Argument(metavar="DATA", help="CSV, TSV (also .gz), Parquet or Feather/Arrow file, one row per line.")
+    Path,
+    Argument(
+        metavar="DATA",
+        help="A CSV, TSV or TXT (also .gz), Parquet or Feather/Arrow file with one row per line; a folder of such "
+        "files, a quoted pattern such as 'part*.csv', or - for CSV from standard input.",
+        show_default=False,
+    ),
 ]
-Model = Annotated[Path, Argument(metavar="MODEL", help="A file made by `ocrep fit`.")]
-Target = Annotated[str, Option("--target", "-t", metavar="COLUMN", help="The column to learn.")]
-NHidden = Annotated[
-    str | None, Option("--n-hidden", metavar="NUMBER|auto", help="Hidden units; auto chooses at most 300.")
-]
-_HOW_GAMMA = "How γ is chosen: ocrep, ocrep_cv, kfold, gcv, none, … or a number ≥ 0."
-Gamma = Annotated[str | None, Option("--gamma", metavar="RULE|NUMBER", autocompletion=_complete_gamma, help=_HOW_GAMMA)]
-Task = Annotated[
-    Literal["auto", "regression", "classification"],
-    Option("--task", help="auto guesses from the target, and prints the guess."),
-]
+Model = Annotated[Path, Argument(metavar="MODEL", help="A file made by `ocrep fit`.", show_default=False)]
 Test = Annotated[float, Option("--test", metavar="SHARE", help="Share of the rows held out to measure the error.")]
 Seed = Annotated[int, Option("--seed", min=0, max=2**32 - 1, help="Seed of the split and of the hidden layer.")]
-DropMissingTarget = Annotated[
-    bool, Option("--drop-missing-target", help="Leave out rows without a target; otherwise they are an error.")
-]
-Ignore = Annotated[
-    list[str] | None, Option("--ignore", metavar="COLUMN", help="A column that is not an input; may be repeated.")
-]
-AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text, also about an error.")]
 
 
-def network_of(
-    candidates: str | None, n_hidden: str | None, gamma: str | None, intercept: bool | None
-) -> dict[str, Any]:
-    """What `fit` trains: one network as the options say, or one of the candidates; not both."""
-    if candidates is not None and (n_hidden, gamma, intercept) != (None, None, None):
-        fixed = "it chooses the network, which --n-hidden, --gamma and --intercept fix: leave out one or the other."
-        raise BadParameter(fixed, param_hint="--candidates")
-    chosen = {"gamma": gamma_of(gamma), "n_hidden": n_hidden_of(n_hidden), "intercept": intercept}
-    return chosen if candidates is None else {**chosen, "candidates": candidates}
+def data_name(data: Path) -> str:
+    """What a file is called in a sentence."""
+    return "Standard input" if str(data) == STANDARD_INPUT else data.name
+
+
+@contextmanager
+def local_data(data: Path) -> Iterator[Path]:
+    """The file to read; standard input is copied to a file, since it is read more than once."""
+    if str(data) != STANDARD_INPUT:
+        yield data
+        return
+    from ocrep._files.formats import DataError
+
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "input.csv"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield copy
+        except DataError as error:
+            raise DataError(str(error).replace(str(copy), "standard input")) from error

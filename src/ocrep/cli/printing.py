@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -106,11 +105,11 @@ def features(n_features: int, n_hidden: int) -> str:
     return units if not n_inputs else f"{n_features:,} features: {units} and {counted(n_inputs, 'input')}"
 
 
-def about_problem(data: Path, problem: Problem) -> list[str]:
+def about_problem(name: str, problem: Problem) -> list[str]:
     """Return sentences about the rows, the task, and the columns and rows left out."""
     kinds = list(problem.kinds.values())
-    parts = [counted(kinds.count(kind), kind) for kind in ("number", "text", "boolean") if kind in kinds]
-    sentences = [f"{data.name}: {counted(problem.n_rows, 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
+    parts = [counted(kinds.count(kind), kind) for kind in ("number", "text", "boolean", "date") if kind in kinds]
+    sentences = [f"{name}: {counted(problem.n_rows, 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
     because = f", because it {problem.task_reason} (--task changes it)" if problem.task_reason else ""
     sentences += [f"The target {problem.target!r} makes it a {problem.task}{because}."]
     left_out = ", ".join(f"{name} ({why})" for name, why in problem.left_out.items())

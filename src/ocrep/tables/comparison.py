@@ -1,23 +1,28 @@
-"""Comparison of all rules and of methods of the literature over random splits, with tests against OCReP."""
+"""Comparison of rules, methods of the literature and simple models over random splits, with tests against OCReP."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ocrep import literature
+from ocrep.analysis.assessment import simple_models
 from ocrep.analysis.compare import compare_rules
+from ocrep.analysis.scores import BOOSTING, LINEAR
 from ocrep.analysis.significance import corrected_paired_t_test
 from ocrep.estimators import PinvRegressor
+from ocrep.rules import names as rule_names
 from ocrep.tables.problem import Problem, StageProgress, silent
 from ocrep.tables.target import Task
 from ocrep.tables.training import as_data_errors, prepare
 
-REFERENCE = "ocrep"
+REFERENCE, DEFAULT = "ocrep", "ocrep_cv"
+MAIN_RULES = (DEFAULT, "kfold", "loo", "gcv", "evidence", "bic", REFERENCE, "none")
+"""The rules that are compared unless all are asked for."""
 LEVEL = 0.05
 _LITERATURE: dict[Task, dict[str, Any]] = {
     "regression": {
@@ -59,6 +64,24 @@ class Comparison:
     n_splits: int
     test_share: float
 
+    def advice(self) -> str:
+        """Which rule to use, or whether a simple model does better than all networks."""
+        best = self.methods[0]
+        default = next((method for method in self.methods if method.name == DEFAULT), None)
+        if default is None or best is default:
+            return f"{best.name} has the least error."
+        if not self._better(best, default):
+            return f"No method is significantly better than {DEFAULT}, the default: keep it."
+        less = f"{100 * (1 - best.mean / default.mean):.0f} % below that of {DEFAULT}, the default"
+        if best.name in (LINEAR, BOOSTING):
+            return f"The {best.name} is better than all networks here: its error is {less}."
+        how = f"--gamma {best.name}" if best.name in rule_names() else best.name
+        return f"Use {how}: its error is {less}."
+
+    def _better(self, one: Method, other: Method) -> bool:
+        found = corrected_paired_t_test(one.errors, other.errors, test_share=self.test_share)
+        return found.difference < 0 and found.p_value < LEVEL
+
 
 def compare_methods(
     problem: Problem,
@@ -67,13 +90,15 @@ def compare_methods(
     n_splits: int = 10,
     test: float = 0.3,
     seed: int = 0,
+    rules: Sequence[str] | None = None,
     published: bool = True,
     progress: StageProgress = silent,
 ) -> Comparison:
     """Compare on `n_splits` random splits; the rules share one hidden layer on each split.
 
-    Without `n_hidden` it has the library's default size. Methods of the literature use their own defaults, including
-    the number of units. Errors are RMSE, or the share of misclassified rows.
+    Without `n_hidden` it has the library's default size; without `rules` all are compared. Methods of the literature
+    use their own defaults, including the number of units. A linear model and gradient boosting are trained on at most
+    50,000 of the same rows. Errors are RMSE, or the share of misclassified rows.
     """
     size = PinvRegressor().n_hidden if n_hidden is None else n_hidden
     if n_splits < 2:
@@ -82,7 +107,7 @@ def compare_methods(
     reasons: dict[str, str] = {}
     for split in range(n_splits):
         progress("Comparing", split, n_splits)
-        for name, error, reason in _on_one_split(problem, size, test, seed + split, published):
+        for name, error, reason in _on_one_split(problem, size, test, seed + split, rules, published):
             found.setdefault(name, []).append(error)
             reasons[name] = reason or reasons.get(name, "")
     complete = {name: values for name, values in found.items() if np.isfinite(values).all()}
@@ -91,22 +116,28 @@ def compare_methods(
 
 
 def _on_one_split(
-    problem: Problem, n_hidden: Any, test: float, seed: int, published: bool
+    problem: Problem, n_hidden: Any, test: float, seed: int, rules: Sequence[str] | None, published: bool
 ) -> Iterator[tuple[str, float, str]]:
     """Yield name, test error (NaN if the method cannot be applied) and the reason for that."""
     X, y, X_test, y_test = prepare(problem, test=test, seed=seed)
+    chosen = {"rules": rules, "n_hidden": n_hidden, "task": problem.task, "random_state": seed}
     with as_data_errors():
-        table = compare_rules(X, y, n_hidden=n_hidden, test=(X_test, y_test), task=problem.task, random_state=seed)
+        table = compare_rules(X, y, test=(X_test, y_test), **chosen)
     for line in table.to_dict("records"):
         yield line["rule"], float(line["test_error"]), line["reason"] if isinstance(line["reason"], str) else ""
+    for name, model in simple_models(X, y, labels=problem.task == "classification", boosting=True, seed=seed).items():
+        yield name, _error(problem.task, model.predict(X_test), y_test), ""
     for name, kind in (_LITERATURE[problem.task] if published else {}).items():
         try:
             predicted = kind(random_state=seed).fit(X, y).predict(X_test)
         except ValueError as reason:
             yield name, math.nan, str(reason)
         else:
-            wrong = predicted - y_test if problem.task == "regression" else predicted != y_test
-            yield name, float(np.sqrt(np.mean(wrong**2)) if problem.task == "regression" else np.mean(wrong)), ""
+            yield name, _error(problem.task, predicted, y_test), ""
+
+
+def _error(task: Task, predicted: np.ndarray, y: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((predicted - y) ** 2)) if task == "regression" else np.mean(predicted != y))
 
 
 def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:

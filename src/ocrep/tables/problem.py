@@ -11,7 +11,8 @@ import numpy as np
 
 from ocrep._files.convert import ColumnKind
 from ocrep._files.formats import DataError, FilePath, check_columns
-from ocrep._files.readers import NotNumbersError
+from ocrep._files.readers import PLAIN, NotNumbersError
+from ocrep._files.reading import Reading
 from ocrep._files.row_file import RowFile
 from ocrep.analysis.advice import Advice
 from ocrep.tables.rows import Selected, TableRows, with_target
@@ -87,10 +88,12 @@ def read_problem(
     ignore: Sequence[str] = (),
     ids: Sequence[str] = (),
     drop_missing_target: bool = False,
+    dates: Literal["parts", "drop"] = "parts",
+    reading: Reading = PLAIN,
     progress: StageProgress = silent,
 ) -> Problem:
     """Read a file once, block by block, and decide on task and inputs; raise if the target cannot be learned."""
-    file = RowFile(path)
+    file = RowFile(path, reading)
     check_columns(path, (target, *ignore, *ids), list(file.kinds))
     if target in (*ignore, *ids):
         raise DataError(f"Column {target!r} is the target: it cannot be ignored or used as an id.")
@@ -124,6 +127,7 @@ def _surveyed(file: RowFile, kinds: dict[str, ColumnKind | None], target: str, p
     try:
         return survey_of(_told(with_target(file, kinds, target), total, progress), kinds, target)
     except NotNumbersError:  # the first block of a CSV file did not tell the truth about all others
+        file.forget_kinds()
         kinds = dict.fromkeys(kinds)
         return survey_of(_told(with_target(file, kinds, target), total, progress), kinds, target)
 

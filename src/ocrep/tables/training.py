@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +18,7 @@ from ocrep._rows.scan.scan import ProgressFunction, Scan
 from ocrep.analysis.assessment import Assessment, Assessor, sample_size
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.estimators.base import fit_silently
-from ocrep.rules import resolve
+from ocrep.rules import Rule, resolve
 from ocrep.tables.coding import MISSING, Coding
 from ocrep.tables.parts import TablePart, split_problem
 from ocrep.tables.problem import InputKind, Problem, StageProgress, silent
@@ -34,17 +34,21 @@ class Settings:
     """The user's choices for the network; None is the library's default."""
 
     candidates: str = "default"
-    """The layers to choose among, unless size, rule or intercept are given."""
+    """The layers to choose among, unless one network is described."""
     n_hidden: int | str | None = None
-    gamma: str | float | None = None
+    gamma: str | float | Rule | None = None
     intercept: bool | None = None
-    calibrate: bool = False
+    layer: Mapping[str, Any] = field(default_factory=dict)
+    """Other parameters of one network, such as `activation`."""
+    class_weight: str | None = None
+    calibrate: bool = True
+    """Whether a classifier learns probabilities."""
     seed: int = 0
 
     @property
     def is_plain(self) -> bool:
         """Whether one network is asked for, and not the best of several."""
-        return (self.n_hidden, self.gamma, self.intercept) != (None, None, None)
+        return bool(self.layer) or (self.n_hidden, self.gamma, self.intercept) != (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Description:
     ids: list[str]
     n_rows: int
     scores: dict[str, float]  # errors on held-out rows; empty if no rows were held out
+    reading: dict[str, Any] = field(default_factory=dict)  # how the file was written, where that is not the usual way
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +89,23 @@ def network(task: Task, settings: Settings) -> Network:
     """Return an untrained network for a task: one, or one whose layer is chosen among candidates."""
     if settings.is_plain:
         return plain_network(task, settings)
-    kind = PinvRegressorCV if task == "regression" else PinvClassifierCV
-    return kind(settings.candidates, random_state=settings.seed)
+    if task == "regression":
+        return PinvRegressorCV(settings.candidates, random_state=settings.seed)
+    return PinvClassifierCV(settings.candidates, random_state=settings.seed, **_for_labels(settings))
 
 
 def plain_network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
     """Return an untrained network of one layer."""
     given = {"n_hidden": settings.n_hidden, "gamma": settings.gamma, "fit_intercept": settings.intercept}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options |= {**settings.layer, "random_state": settings.seed}
     if task == "regression":
-        return PinvRegressor(**options, random_state=settings.seed)
-    return PinvClassifier(**options, calibrate="loo" if settings.calibrate else None, random_state=settings.seed)
+        return PinvRegressor(**options)
+    return PinvClassifier(**options, **_for_labels(settings))
+
+
+def _for_labels(settings: Settings) -> dict[str, Any]:
+    return {"class_weight": settings.class_weight, "calibrate": "loo" if settings.calibrate else None}
 
 
 def describe(model: Any) -> Description | None:
@@ -152,7 +163,8 @@ def train(
         whole = TablePart.of(problem.rows, problem.survey)
         model, seconds = _fit(whole, settings, _stage("Training on all rows", progress))
     n_test, scores = (0, {}) if found is None else (found.n_test, found.scores)
-    about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), problem.n_rows, scores)
+    reading = problem.rows.file.reading.to_json()
+    about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), problem.n_rows, scores, reading)
     setattr(model, _ATTRIBUTE, asdict(about))
     return Trained(model, found, problem.n_rows - n_test, on_all_rows, seconds)
 

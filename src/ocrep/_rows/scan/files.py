@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,8 @@ from pyarrow import types
 
 from ocrep._files.addresses import is_address, readers_at
 from ocrep._files.convert import as_kind, first_other, kind_of_type, numbers_of
-from ocrep._files.formats import DataError, changed_file, check_columns, is_table
+from ocrep._files.formats import DataError, changed_file, check_columns
+from ocrep._files.paths import paths_of
 from ocrep._files.readers import Reader, reader_of, readers_of_dataset
 from ocrep._rows.block import Block, skip_rows
 from ocrep._rows.checks import check_numeric, check_shape
@@ -230,25 +230,7 @@ class FileSource(Source):
 
 
 def _readers(name: str) -> list[Reader]:
-    return readers_at(name) if is_address(name) else [reader_of(path) for path in _paths(name)]
-
-
-def _paths(name: str) -> list[str]:
-    """The files that a path, a folder or a glob stands for, in the order of their names."""
-    if os.path.isdir(name):
-        found = [os.path.join(root, file) for root, _, files in os.walk(name) for file in files]
-        paths = sorted(path for path in found if is_table(path))
-        if not paths:
-            raise DataError(f"The folder {name} holds no Parquet, CSV, Feather or Arrow files.")
-        return paths
-    if os.path.exists(name) or not glob.has_magic(name):
-        return [name]
-    found = sorted(glob.glob(name, recursive=True))
-    # A folder with a file's suffix is what Spark and Dask write as one table.
-    paths = [path for match in found if os.path.isfile(match) or is_table(match) for path in _paths(match)]
-    if not paths:
-        raise DataError(f"No file matches {name}.")
-    return paths
+    return readers_at(name) if is_address(name) else [reader_of(path) for path in paths_of(name)]
 
 
 def _kind(kind: Any) -> str:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 
 from ocrep.cli import options, printing
-from ocrep.cli.options import AsJson, Data, DropMissingTarget, Gamma, Ignore, NHidden, Seed, Target, Task, Test
+from ocrep.cli.grouped import grouped
+from ocrep.cli.groups import FileOptions, NetworkOptions, TableOptions
+from ocrep.cli.options import AsJson, Data, Seed, Test
 
 if TYPE_CHECKING:
     from ocrep.tables.comparison import Comparison
@@ -26,81 +28,80 @@ StudyFolder = Annotated[
 ]
 
 
+@grouped
 def diagnose(
     data: Data,
-    target: Target,
+    table: TableOptions,
+    file: FileOptions,
+    network: NetworkOptions,
     report: Annotated[Path | None, Option("--report", "-r", metavar="HTML", help="The page to write.")] = None,
-    n_hidden: NHidden = None,
-    gamma: Gamma = None,
-    task: Task = "auto",
     test: Test = 0.3,
     seed: Seed = 0,
-    drop_missing_target: DropMissingTarget = False,
-    ignore: Ignore = None,
     as_json: AsJson = False,
 ) -> None:
-    """Diagnose the conditioning of a problem as γ varies; --report writes an interactive page."""
-    chosen: dict[str, Any] = {"gamma": options.gamma_of(gamma), "n_hidden": options.n_hidden_of(n_hidden)}
+    """Diagnose a problem as γ varies.
+
+    The conditioning, and the errors of all rules; --report writes a page about it.
+    """
+    chosen = network.chosen()
     options.check_share(test)
     from ocrep import report as reports
     from ocrep._files.writing import check_output, writing
-    from ocrep.tables.problem import read_problem
     from ocrep.tables.training import Settings, as_data_errors, plain_network, prepare
 
     if report is not None:
-        check_output(report, source=data)
-    with printing.progress_bar() as progress:
-        rows: dict[str, Any] = {"ignore": ignore or (), "drop_missing_target": drop_missing_target}
-        problem = read_problem(data, target, task=task, progress=progress, **rows)
+        check_output(report, source=data, suffixes=(".html", ".htm"))
+    with printing.progress_bar() as progress, options.local_data(data) as path:
+        problem = table.read(path, file, progress=progress)
         progress("Diagnosing", 0, None)
         parts = prepare(problem, test=test, seed=seed)
-        estimator = plain_network(problem.task, Settings(seed=seed, **chosen))
+        estimator = plain_network(problem.task, Settings(seed=seed, calibrate=False, **chosen))
         with as_data_errors():
-            found = reports.diagnose(estimator, *parts, title=f"{data.name}: {target}")
+            found = reports.diagnose(estimator, *parts, title=f"{options.data_name(data)}: {table.target}")
         if report is not None:
             with writing(report):
                 reports.write_report(found, report)
     if as_json:
         print(found.to_json())
         return
-    printing.lines(*printing.about_problem(data, problem), "")
+    printing.lines(*printing.about_problem(options.data_name(data), problem), "")
     printing.pairs([(finding.question, finding.answer) for finding in found.verdict.findings])
     page = f"{report} holds the report." if report else "--report FILE.html writes the full report as a page."
     printing.lines("", page)
 
 
+@grouped
 def compare(
     data: Data,
-    target: Target,
+    table: TableOptions,
+    file: FileOptions,
     splits: Annotated[int, Option("--splits", min=2, help="Random splits.")] = 10,
     n_hidden: Annotated[int | None, Option("--n-hidden", min=1, help="Hidden units for the rules.")] = None,
-    task: Task = "auto",
+    every: Annotated[bool, Option("--all", help="Compare all rules, and the methods of the literature.")] = False,
+    published: Annotated[
+        bool | None, Option("--literature/--no-literature", help="Whether to add ELM, RELM, … Default: with --all.")
+    ] = None,
     test: Test = 0.3,
     seed: Seed = 0,
-    published: Annotated[
-        bool, Option("--literature/--no-literature", help="Add ELM, RELM, … with their own defaults.")
-    ] = True,
-    drop_missing_target: DropMissingTarget = False,
-    ignore: Ignore = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare all rules for γ and methods of the literature, and mark significant differences from OCReP."""
-    options.check_share(test)
-    from ocrep.tables.comparison import compare_methods
-    from ocrep.tables.problem import read_problem
+    """Compare rules for γ and simple models.
 
-    with printing.progress_bar() as progress:
-        problem = read_problem(
-            data, target, task=task, ignore=ignore or (), drop_missing_target=drop_missing_target, progress=progress
-        )
-        found = compare_methods(
-            problem, n_hidden=n_hidden, n_splits=splits, test=test, seed=seed, published=published, progress=progress
-        )
+    Eight rules, a linear model and gradient boosting over random splits; significant differences are marked.
+    """
+    options.check_share(test)
+    from ocrep.tables.comparison import MAIN_RULES, compare_methods
+
+    wanted: dict[str, Any] = {"n_hidden": n_hidden, "n_splits": splits, "test": test, "seed": seed}
+    with printing.progress_bar() as progress, options.local_data(data) as path:
+        problem = table.read(path, file, progress=progress)
+        wanted |= {"rules": None if every else MAIN_RULES, "published": every if published is None else published}
+        found = compare_methods(problem, **wanted, progress=progress)
     if as_json:
         methods = [{**asdict(method), "verdict": method.verdict or None} for method in found.methods]
-        printing.json_object({"task": problem.task, **asdict(found), "methods": methods})
+        printing.json_object({"task": problem.task, **asdict(found), "methods": methods, "advice": found.advice()})
     else:
-        printing.lines(*printing.about_problem(data, problem))
+        printing.lines(*printing.about_problem(options.data_name(data), problem))
         _print_comparison(problem, found)
 
 
@@ -118,6 +119,7 @@ def _print_comparison(problem: Problem, found: Comparison) -> None:
     )
     if found.not_applicable:
         printing.lines(f"Not applicable here: {', '.join(found.not_applicable)} (--json gives the reasons).")
+    printing.lines("", found.advice())
 
 
 def datasets(
@@ -126,7 +128,10 @@ def datasets(
     form: Annotated[Literal["csv", "parquet"], Option("--format", help="Format of the files.")] = "csv",
     as_json: AsJson = False,
 ) -> None:
-    """List the paper's data sets, or write them as files with a column `target`."""
+    """List the paper's data sets, or write them as files.
+
+    The column to learn is called `target`.
+    """
     from ocrep.datasets import info
     from ocrep.datasets.registry import find
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 
 from ocrep.cli import options, printing
-from ocrep.cli.options import AsJson, Data, DropMissingTarget, Gamma, Ignore, Model, NHidden, Seed, Target, Task, Test
+from ocrep.cli.grouped import grouped
+from ocrep.cli.groups import FileOptions, NetworkOptions, TableOptions
+from ocrep.cli.options import AsJson, Data, Model, Seed, Test
 
 if TYPE_CHECKING:
     from ocrep.tables.choice import LayerChoice
     from ocrep.tables.problem import Problem
-    from ocrep.tables.training import Trained
+    from ocrep.tables.training import Settings, Trained
 
 IdsOfFit = Annotated[
     list[str] | None, Option("--id", metavar="COLUMN", help="Not an input, but copied to predictions; may be repeated.")
@@ -23,52 +25,69 @@ Candidates = Annotated[
     Literal["quick", "default", "thorough"] | None,
     Option("--candidates", help="How many networks to choose among, by exact cross-validation."),
 ]
+ClassWeight = Annotated[
+    Literal["balanced"] | None, Option("--class-weight", help="balanced: rare classes weigh as much as frequent ones.")
+]
+Calibrate = Annotated[
+    bool | None, Option("--calibrate/--no-calibrate", help="Whether a classifier learns probabilities; it does.")
+]
 Refit = Annotated[
     bool, Option("--refit/--no-refit", help="Train the saved model on all rows, or on the training part only.")
 ]
 
 
+@grouped
 def fit(
     data: Data,
-    target: Target,
+    table: TableOptions,
     out: Annotated[Path, Option("--out", "-o", metavar="MODEL", help="The model file to write (.skops).")],
+    file: FileOptions,
+    network: NetworkOptions,
     candidates: Candidates = None,
-    n_hidden: NHidden = None,
-    gamma: Gamma = None,
-    task: Task = "auto",
-    test: Test = 0.3,
-    seed: Seed = 0,
-    drop_missing_target: DropMissingTarget = False,
-    ignore: Ignore = None,
+    class_weight: ClassWeight = None,
+    calibrate: Calibrate = None,
     ids: IdsOfFit = None,
-    intercept: Annotated[
-        bool | None, Option("--intercept/--no-intercept", help="Whether the output of one network has a constant.")
-    ] = None,
-    calibrate: Annotated[bool, Option("--calibrate", help="Learn probabilities with one network too.")] = False,
+    test: Test = 0.3,
     refit: Refit = True,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train a network on a file of rows, measure its error on held-out rows, and save it."""
-    chosen = options.network_of(candidates, n_hidden, gamma, intercept)
+    """Train a network on a file of rows.
+
+    Its error is measured on held-out rows, and the model is saved.
+    """
     options.check_share(test, zero=True)
+    chosen = _chosen(candidates, network, calibrate=calibrate is not False, class_weight=class_weight, seed=seed)
     from ocrep._files.writing import check_output, writing
     from ocrep.serialization import save_model
-    from ocrep.tables.problem import UsageError, read_problem
-    from ocrep.tables.training import Settings, train
+    from ocrep.tables.problem import UsageError
+    from ocrep.tables.training import train
 
-    check_output(out, source=data)
-    with printing.progress_bar() as progress:
-        rows: dict[str, Any] = {"ignore": ignore or (), "ids": ids or (), "drop_missing_target": drop_missing_target}
-        problem = read_problem(data, target, task=task, progress=progress, **rows)
-        if calibrate and problem.task != "classification":
-            raise UsageError("--calibrate is for classification, but this is a regression.")
-        settings = Settings(calibrate=calibrate, seed=seed, **chosen)
-        trained = train(problem, settings, test=test, refit=refit, progress=progress)
+    check_output(out, source=data, suffixes=(".skops",))
+    with printing.progress_bar() as progress, options.local_data(data) as path:
+        problem = table.read(path, file, ids=ids or (), progress=progress)
+        for option, given in {"--calibrate": calibrate, "--class-weight": class_weight}.items():
+            if given and problem.task != "classification":
+                raise UsageError(f"{option} is for classification, but this is a regression.")
+        trained = train(problem, chosen, test=test, refit=refit, progress=progress)
         with writing(out):
             save_model(trained.model, out)
     if as_json:
         return printing.json_object(_fit_result(problem, trained, out))
     return _print_fit(data, problem, trained, out)
+
+
+def _chosen(candidates: str | None, network: NetworkOptions, **more: Any) -> Settings:
+    """What `fit` trains: one network as the options say, or one of the candidates; not both."""
+    chosen = network.chosen()
+    if candidates is not None:
+        if network != NetworkOptions():
+            fixed = "it chooses the network, which --n-hidden, --gamma and others fix: leave out one or the other."
+            raise BadParameter(fixed, param_hint="--candidates")
+        chosen["candidates"] = candidates
+    from ocrep.tables.training import Settings
+
+    return Settings(**chosen, **more)
 
 
 def _fit_result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]:
@@ -112,13 +131,13 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, out: Path) -> Non
     choice = _choice_of(network)
     before, after = network.condition_number_, network.regularized_condition_number_
     n_features = network.coef_.shape[-1]
-    printing.lines(*printing.about_problem(data, problem))
+    printing.lines(*printing.about_problem(options.data_name(data), problem))
     if trained.assessment is not None:
         printing.score_table(trained.assessment)
         printing.confusion_table(trained.assessment)
     pairs = [
         *(choice.sentences() if choice else ()),
-        ("γ", f"{network.gamma_:.3g} ({network.gamma})" if network.gamma_ else "0 (not regularized)"),
+        ("γ", _told_gamma(network)),
         ("condition number", f"{before:.3g} before, {after:.3g} with γ"),
         ("rank", f"{network.rank_} of {printing.features(n_features, network.n_hidden_)}"),
         ("time to train", f"{trained.seconds:.2f} s"),
@@ -130,6 +149,13 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, out: Path) -> Non
     printing.lines("", *said, f"{out} holds the model, trained on {rows} rows.")
 
 
+def _told_gamma(network: Any) -> str:
+    rule = network.choice_.rule if isinstance(network.gamma, str) else network.gamma
+    given = "given" if isinstance(network.gamma, int | float) else rule
+    return f"{network.gamma_:.3g} ({given})" if network.gamma_ else "0 (not regularized)"
+
+
+@grouped
 def predict(
     model: Model,
     data: Data,
@@ -140,14 +166,26 @@ def predict(
         list[str] | None,
         Option("--id", metavar="COLUMN", help="A column to copy; may be repeated. Default: the ids of `fit`."),
     ] = None,
-    proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False,
+    proba: Annotated[
+        bool | None,
+        Option("--proba/--no-proba", help="Whether to add the probability of each class. Default: up to 20 classes."),
+    ] = None,
     std: Annotated[bool, Option("--std", help="Add the standard deviation of each prediction.")] = False,
+    digits: Annotated[
+        int | None,
+        Option("--digits", min=1, max=17, help="Significant digits of numbers. Default: 6 as text, else all."),
+    ] = None,
     allow_unseen: Annotated[
         bool, Option("--allow-unseen", help="Accept texts that were not seen in training.")
     ] = False,
+    *,
+    file: FileOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the rows of a file of any size, in constant memory."""
+    """Predict the rows of a file of any size.
+
+    Memory does not grow with the file, which is read as that of `fit` was.
+    """
     if as_json and out == "-":
         taken = "standard output is taken by the predictions: write them to a file with --out."
         raise BadParameter(taken, param_hint="--json")
@@ -155,11 +193,10 @@ def predict(
     from ocrep.tables.prediction import predict_file
 
     check_output(out, source=data, table=True)
+    wanted: dict[str, Any] = {"ids": ids, "proba": proba, "std": std, "allow_unseen": allow_unseen, "digits": digits}
     fitted = _load(model)
-    with printing.progress_bar() as progress:
-        n_rows = predict_file(
-            fitted, data, out, ids=ids, proba=proba, std=std, allow_unseen=allow_unseen, progress=progress
-        )
+    with printing.progress_bar() as progress, options.local_data(data) as path:
+        n_rows = predict_file(fitted, path, out, **wanted, reading=file.given(), progress=progress)
     if out != "-":
         rows = printing.counted(n_rows, "row")
         printing.result(as_json, {"predictions": out, "rows": n_rows}, f"{out} holds the predictions of {rows}.")
@@ -203,14 +240,14 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
 
 def export(
     model: Model,
-    out: Annotated[Path, Argument(metavar="ONNX", help="The ONNX file to write.")],
+    out: Annotated[Path, Argument(metavar="ONNX", help="The ONNX file to write (.onnx).")],
     double: Annotated[bool, Option("--double", help="Compute in float64 instead of float32.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model as an ONNX graph, which runs without Python."""
+    """Write a model as an ONNX graph, for use without Python."""
     from ocrep._files.writing import check_output, writing
 
-    check_output(out, source=model)
+    check_output(out, source=model, suffixes=(".onnx",))
     fitted = _load(model)
     from ocrep.onnx import save_onnx
     from ocrep.tables.training import example_rows
