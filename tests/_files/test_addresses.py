@@ -90,13 +90,13 @@ def test_predictions_of_an_address(folder):
         ("nowhere/*.csv", r"There are no Parquet.* files at file://.*nowhere/\*\.csv"),
         ("more", "There are no Parquet"),
         ("empty.csv", r"empty\.csv is empty"),
-        ("notes.txt", r"notes\.txt: the suffix does not tell a known format"),
+        ("notes.md", r"notes\.md: the suffix does not tell a known format"),
         ("broken.parquet", r"broken\.parquet cannot be opened \("),
     ],
 )
 def test_addresses_that_name_nothing_say_so(folder, name, told):
     (folder / "empty.csv").touch()
-    (folder / "notes.txt").write_text("a")
+    (folder / "notes.md").write_text("a")
     (folder / "broken.parquet").write_bytes(b"nothing of the kind")
     with pytest.raises(ValueError, match=told):
         scan(address(folder / name), target="y")

@@ -148,7 +148,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
 
 def test_a_format_is_told_by_its_suffix():
     assert format_of("a.b.CSV.gz").gzipped
-    for name in ("a", "a.parquet.gz", "a.gz", "a.txt"):
+    for name in ("a", "a.parquet.gz", "a.gz", "a.md"):
         with pytest.raises(DataError, match="does not tell a known format"):
             format_of(name)
 

@@ -17,6 +17,7 @@ from ocrep._files.writing import table_writer
 from ocrep.cli import exit_codes, printing
 from ocrep.cli.running import _stop, run
 from ocrep.datasets import info, load
+from ocrep.tables.comparison import MAIN_RULES
 
 BUNDLED = [record for record in info() if record.bundled]
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "skops", "jinja2"}
@@ -111,11 +112,15 @@ def test_predictions_are_those_of_the_saved_pipeline(folder):
             pd.read_csv(folder / f"{record.name}.csv.pred.csv"),
             pd.read_parquet(folder / f"{record.name}.parquet.pred.parquet"),
         ):
-            assert list(predicted.columns) == ["prediction"]
             if record.task == "regression":
-                np.testing.assert_allclose(predicted["prediction"], wanted, rtol=1e-9)
+                assert list(predicted.columns) == ["prediction"]
+                np.testing.assert_allclose(predicted["prediction"], wanted, rtol=1e-5)
             else:
                 assert list(predicted["prediction"].astype(str)) == list(wanted.astype(str))
+                assert list(predicted.columns[1:]) == [
+                    f"probability_{label}" for label in np.unique(wanted.astype(str))
+                ]
+                np.testing.assert_allclose(predicted[predicted.columns[1:]].sum(axis=1), 1.0, rtol=1e-4)
 
 
 def test_rows_are_matched_by_name(folder, monkeypatch, capsys):
@@ -183,7 +188,7 @@ def test_what_fit_prints(folder, monkeypatch, capsys):
     assert "\x1b" not in out
     assert "odd.csv: 4,174 rows, 8 inputs (8 numbers)." in out
     assert "The target 'target' makes it a regression, because it holds 28 different numbers in 4,174 rows" in out
-    assert "Not used: day (holds dates or times), nothing (is empty), same (is constant)." in out
+    assert "Not used: day (is constant), nothing (is empty), same (is constant)." in out
     assert "Left out: 3 rows without a target." in out
     for word in ("held-out rows", "RMSE", "baseline (mean)", "linear model", "γ", "condition", "rank", "time"):
         assert word in out
@@ -217,7 +222,7 @@ def test_library_and_program_have_the_same_defaults(folder, monkeypatch, capsys)
     assert run(["fit", "iris.csv", "-t", "target", "-o", "one.skops", "--gamma", "gcv"]) == 0
     assert run(["fit", "iris.csv", "-t", "target", "-o", "many.skops", "--candidates", "default", "--test", "0"]) == 0
     one, many = (load_model(f"{name}.skops")[-1].get_params() for name in ("one", "many"))
-    assert one == PinvClassifier(gamma="gcv", random_state=0).get_params()
+    assert one == PinvClassifier(gamma="gcv", calibrate="loo", random_state=0).get_params()
     assert many == PinvClassifierCV(random_state=0).get_params()
 
 
@@ -278,12 +283,18 @@ def test_compare(folder, monkeypatch, capsys):
     assert run([*asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [method["mean"] for method in found["methods"]] == sorted(method["mean"] for method in found["methods"])
-    assert {method["name"] for method in found["methods"]} | set(found["not_applicable"]) == set(rules.names())
+    simple = {"linear model", "gradient boosting"}
+    assert {method["name"] for method in found["methods"]} == {*MAIN_RULES, *simple}
+    assert found["advice"].endswith(".")
+    assert run([*asked, "--json", "--all"]) == 0
+    every = json.loads(capsys.readouterr().out)
+    assert {m["name"] for m in every["methods"]} | set(every["not_applicable"]) == {*rules.names(), *simple}
     assert all(len(method["errors"]) == 3 for method in found["methods"])
-    assert run(asked) == 0
+    assert run([*asked, "--all"]) == 0
     out = capsys.readouterr().out
     assert "quasi_optimality" in out
     assert "Not applicable here: " in out
+    assert out.splitlines()[-1] == every["advice"]
 
 
 def test_the_list_of_data_sets(capsys):

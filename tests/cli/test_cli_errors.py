@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 import pickle
 import subprocess
@@ -35,7 +36,8 @@ def predict(data, *more, model="model.skops", out="pred.csv"):
 # What is asked, the exit code, and words that the one line must hold.
 CASES = {
     "missing file": (fit("nothing.csv"), DATA, "There is no file nothing.csv"),
-    "a folder": (fit("folder.csv"), DATA, "is a folder"),
+    "a folder without tables": (fit("folder.csv"), DATA, "The folder folder.csv holds no Parquet, CSV"),
+    "no match": (fit("part*.csv"), DATA, "No file matches part*.csv"),
     "wrong column": (fit("good.csv", target="wieght"), DATA, "no column 'wieght': did you mean 'weight'?"),
     "wrong ignored column": (fit("good.csv", "--ignore", "Colours"), DATA, "did you mean 'colour'?"),
     "column far from all": (fit("good.csv", target="zzzzzz"), DATA, "it has 'size', 'colour', 'fresh', 'weight'."),
@@ -55,7 +57,27 @@ CASES = {
     "infinite number": (fit("infinite.csv"), DATA, "'size' holds an infinite number in row 2"),
     "one class": (fit("one_class.csv", "--task", "classification"), DATA, "only one class"),
     "one value": (fit("one_class.csv", "--task", "regression"), DATA, "holds only one value, 5"),
-    "decimal commas in the target": (fit("commas.csv"), DATA, "40 different values in 40 rows, such as 0,1, too many"),
+    "decimal commas in the target": (fit("commas.csv"), DATA, "it holds '0,1' in row 1: try --decimal ,"),
+    "decimal mark": (fit("good.csv", "--decimal", "ab"), USAGE, "--decimal='ab' must be one mark"),
+    "marks at odds": (fit("good.csv", "--thousands", "."), USAGE, "not the decimal mark"),
+    "signs that are digits": (fit("good.csv", "--strip", "1"), USAGE, "no part of a number"),
+    "delimiter": (fit("good.csv", "--delimiter", "abc"), USAGE, "must be one character, or tab"),
+    "encoding": (fit("good.csv", "--encoding", "latin-99"), USAGE, "'latin-99' is not known"),
+    "another encoding": (fit("latin.csv", "--encoding", "utf-16"), DATA, "latin.csv is not utf-16 text"),
+    "weight scale": (fit("good.csv", "--weight-scale", "big"), USAGE, "a number, or inverse_sqrt"),
+    "floor of a number": (fit("good.csv", "--gamma", "1", "--floor", "0"), USAGE, "has no floor"),
+    "floor": (fit("good.csv", "--floor", "deep"), USAGE, "floor must be"),
+    "suffix of the model": (fit("good.csv", out="new.txt"), OUTPUT, "its name must end in .skops"),
+    "suffix of the graph": (["export", "model.skops", "new.bin"], OUTPUT, "its name must end in .onnx"),
+    "suffix of the report": (
+        ["diagnose", "good.csv", "--target", "weight", "--report", "new.pdf"],
+        OUTPUT,
+        "its name must end in .html or .htm",
+    ),
+    "weighted regression": (fit("good.csv", "--class-weight", "balanced"), USAGE, "--class-weight is for class"),
+    "graph with dates": (["export", "dates.skops", "new.onnx"], USAGE, "An ONNX graph cannot read dates"),
+    "text for a date": (predict("no_date.csv", model="dates.skops"), DATA, "'day' must hold dates such as"),
+    "numbers for a date": (predict("no_date.parquet", model="dates.skops"), DATA, "'day' must hold dates, as"),
     "labels that floats cannot tell apart": (
         fit("digits.csv", "--task", "classification"),
         DATA,
@@ -118,11 +140,12 @@ CASES = {
     "unknown id": (predict("good.csv", "--id", "nam"), DATA, "no column 'nam'"),
     "id named as the result": (predict("taken.csv", "--id", "prediction"), DATA, "rename it"),
     "no probabilities": (predict("good.csv", "--proba"), USAGE, "--proba needs a classifier"),
-    "not calibrated": (predict("good.csv", "--proba", model="labels.skops"), USAGE, "--calibrate"),
+    "not calibrated": (predict("good.csv", "--proba", model="labels.skops"), USAGE, "without --no-calibrate"),
     "no deviations": (predict("good.csv", "--std", model="labels.skops"), USAGE, "--std needs a regression"),
     "JSON and rows on one stream": (["predict", "model.skops", "good.csv", "--json"], USAGE, "--json"),
     "pickle": (predict("good.csv", model="model.pkl"), MODEL, "pickle"),
     "damaged model": (predict("good.csv", model="damaged.skops"), MODEL, "damaged.skops"),
+    "missing model, as JSON": (["inspect", "no.skops", "--json"], MODEL, "no file no.skops"),
     "missing model": (["inspect", "no.skops"], MODEL, "no file no.skops"),
     "model is a folder": (["inspect", "folder.csv"], MODEL, "folder"),
     "export of no model": (["export", "model.pkl", "x.onnx"], MODEL, "pickle"),
@@ -198,13 +221,25 @@ def folder(tmp_path_factory):
     problem = read_problem(here / "good.csv", "weight")
     save_model(train(problem, Settings(n_hidden=5), test=0).model, here / "model.skops")
     problem = read_problem(here / "good.csv", "colour")
-    save_model(train(problem, Settings(n_hidden=5), test=0).model, here / "labels.skops")
+    save_model(train(problem, Settings(n_hidden=5, calibrate=False), test=0).model, here / "labels.skops")
+    days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=40), "weight": np.arange(40) / 3})
+    days.to_parquet(here / "days.parquet")
+    save_model(
+        train(read_problem(here / "days.parquet", "weight"), Settings(n_hidden=5), test=0).model, here / "dates.skops"
+    )
+    days.assign(day=1.5).to_parquet(here / "no_date.parquet")
+    (here / "no_date.csv").write_text("day,weight\n2020-01-01,1\nsoon,2\n")
     return here
 
 
 def judge(case, code, out, err):
-    _, wanted, words = CASES[case]
-    assert (code, out) == (wanted, ""), (case, code, out, err)
+    arguments, wanted, words = CASES[case]
+    assert code == wanted, (case, code, out, err)
+    if "--json" in arguments:
+        told = json.loads(out)["error"]
+        assert (f"ocrep: {told['message']}\n", told["exit_code"]) == (err, code)
+    else:
+        assert out == "", (case, out)
     assert err.startswith("ocrep: "), (case, err)
     assert err.count("\n") == 1, (case, err)
     assert words in err, (case, err)

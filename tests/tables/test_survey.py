@@ -41,7 +41,7 @@ COLUMNS = {
     "true_and_five": (["1", "true", "0", "5"], "text"),
     "days": (["2020-01-01", "2020-02-01", "", "2020-01-01 10:00"], "date"),
     "zones": (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00Z", "", ""], "date"),
-    "times": (["10:00", "11:30:15", "", "12:00"], "date"),
+    "times": (["10:00", "11:30:15", "", "12:00"], "time"),
     "late_day": (["2020-01-01", "2020-02-01", "3", "4"], "text"),
     "nothing": (["", "NA", "#N/A", "null"], "empty"),
     "blank": (["", " ", "", ""], "text"),
@@ -75,7 +75,7 @@ def test_the_first_block_of_a_csv_file_does_not_tell_of_all_others(tmp_path):
     assert RowFile(path).kinds == dict.fromkeys(columns, "number")
     problem = read_problem(path, "y")
     assert problem.kinds == {"late": "text", "fine": "number", "flag": "boolean"}
-    assert problem.left_out == {"huge": "has more than 10,000 different texts"}
+    assert problem.left_out == {"huge": "an id or free text: more than 10,000 different ones"}
     assert problem.near_numbers == {"late": "'x' in row 150,001", "huge": "'-' in row 150,002"}
     texts = problem.survey.columns["late"].texts.found
     assert {text: count for text, (count, _) in texts.items()} == {**dict.fromkeys("0134", 30_000), "2": 30_001, "x": 1}
@@ -178,11 +178,13 @@ def test_a_column_with_very_many_texts_is_left_out_and_numbers_are_not(tmp_path,
         "y": np.arange(n) ** 2 / 3,
     }
     pd.DataFrame(columns).to_csv(tmp_path / "m.csv", index=False)
-    problem = read_problem(tmp_path / "m.csv", "y")
+    assert read_problem(tmp_path / "m.csv", "y").kinds == {"number": "number", "day": "date"}
+    problem = read_problem(tmp_path / "m.csv", "y", dates="drop")
     assert problem.kinds == {"number": "number"}
-    too_many = "has more than 50 different texts"
-    assert problem.left_out == {"id": too_many, "late": too_many, "day": "holds dates or times"}
+    too_many = "an id or free text: more than 50 different ones"
+    assert problem.left_out == {"id": too_many, "late": too_many, "day": "holds dates"}
     assert problem.near_numbers == {"late": "'-' in row 300"}
+    assert problem.remedies == {"late": {"na": ("-",)}}
     assert problem.task_reason == "holds numbers that are not whole"
     pd.DataFrame({**columns, "late": range(n)}).to_parquet(tmp_path / "m.parquet", index=False)
     problem = read_problem(tmp_path / "m.parquet", "late")

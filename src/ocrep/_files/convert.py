@@ -12,7 +12,7 @@ from pyarrow import types
 
 from ocrep._files.formats import DataError
 
-ColumnKind = Literal["number", "boolean", "text", "date", "empty", "other"]
+ColumnKind = Literal["number", "boolean", "text", "date", "time", "empty", "other"]
 
 # What Arrow takes for a missing value in a CSV file, and more ways to write NaN.
 _NOT_A_NUMBER = tuple(sign + word for sign in ("", "-") for word in ("nan", "NaN", "NAN", "Nan"))
@@ -25,7 +25,8 @@ _TESTS: dict[ColumnKind, tuple[Any, ...]] = {
     "boolean": (types.is_boolean,),
     "number": (types.is_integer, types.is_floating, types.is_decimal),
     "text": (types.is_string, types.is_large_string, types.is_string_view),
-    "date": (types.is_temporal,),
+    "date": (types.is_date, types.is_timestamp),
+    "time": (types.is_temporal,),
 }
 
 
@@ -40,7 +41,7 @@ def declared_kind(arrow_type: Any) -> ColumnKind:
 
 
 def as_kind(column: Any, kind: str, name: str, start: int, *, finite: bool = True) -> np.ndarray:
-    """Return a column's values: floats (NaN where missing) for numbers and booleans, objects for texts.
+    """Return a column's values: floats (NaN where missing) for numbers and booleans, objects for texts, `M8` for dates.
 
     `name` and `start`, the number of rows before the column's first, are for the error about a value of another kind,
     or an infinite number if all must be `finite`.
@@ -48,6 +49,8 @@ def as_kind(column: Any, kind: str, name: str, start: int, *, finite: bool = Tru
     if kind == "number":
         values = _numbers(column, name, start)
         return _checked(values, name, start) if finite else values
+    if kind == "date":
+        return _dates(column, name, start)
     return _booleans(column, name, start) if kind == "boolean" else _texts(column, name, start)
 
 
@@ -106,16 +109,23 @@ def booleans_of(words: Any) -> np.ndarray | None:
     return pc.divide(places, len(_FALSE_WORDS)).cast(pyarrow.float32()).to_numpy(zero_copy_only=False)
 
 
-def are_dates(words: Any) -> bool:
-    """Whether all texts that are not missing are dates, or all are times of a day."""
+def dates_of(words: Any) -> np.ndarray | None:
+    """Return texts as moments in UTC, NaT where one is missing; None if one of them is not a date as in ISO 8601."""
     words = pc.utf8_trim_whitespace(_without_missing(words))
     for zone in (None, "UTC"):
         try:
-            words.cast(pyarrow.timestamp("ns", zone))
+            moments = words.cast(pyarrow.timestamp("us", zone))
         except pyarrow.ArrowInvalid:
             continue
-        return True
-    return pc.all(pc.match_substring_regex(words, r"^\d\d:\d\d(:\d\d)?$"), min_count=0).as_py() is not False
+        return moments.cast(pyarrow.timestamp("us")).to_numpy(zero_copy_only=False)
+    return None
+
+
+def times_of(words: Any) -> np.ndarray | None:
+    """Return missing moments if all texts that are not missing are times of a day; otherwise None."""
+    words = pc.utf8_trim_whitespace(_without_missing(words))
+    are = pc.all(pc.match_substring_regex(words, r"^\d\d:\d\d(:\d\d)?$"), min_count=0).as_py() is not False
+    return np.full(len(words), "NaT", dtype="M8[us]") if are else None
 
 
 def infinite_number(name: str, row: int) -> DataError:
@@ -179,6 +189,22 @@ def _booleans(column: Any, name: str, start: int) -> np.ndarray:
         row = start + place + 1
         raise DataError(f"Column {name!r} must hold True or False, as in training, but row {row} holds {word!r}.")
     return values
+
+
+def _dates(column: Any, name: str, start: int) -> np.ndarray:
+    if types.is_date(column.type) or types.is_timestamp(column.type):
+        return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None)), safe=False).to_numpy(
+            zero_copy_only=False
+        )
+    if declared_kind(column.type) != "text":
+        raise DataError(f"Column {name!r} must hold dates, as in training, but it holds {column.type}.")
+    codes, words = coded_texts(column)
+    found = dates_of(pyarrow.array(words, pyarrow.string()))
+    if found is None:
+        place, word = first_other(pyarrow.array(words, pyarrow.string()), dates_of)
+        row = start + int((codes == place).argmax()) + 1
+        raise DataError(f"Column {name!r} must hold dates such as 2026-01-31, but row {row} holds {word!r}.")
+    return np.append(found, np.datetime64("NaT"))[codes]
 
 
 def _texts(column: Any, name: str, start: int) -> np.ndarray:

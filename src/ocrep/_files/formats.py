@@ -40,8 +40,10 @@ def format_of(path: FilePath) -> Format:
 
 
 def is_table(path: FilePath) -> bool:
-    """Whether a path has the suffix of a known format, and is not hidden or a log of those that write folders."""
+    """Whether a file in a folder is a table: by its suffix, but not .txt, and neither hidden nor a writer's log."""
     try:
+        if ".txt" in Path(path).suffixes:
+            return False
         format_of(path)
     except DataError:
         return False

@@ -94,8 +94,12 @@ class Reading:
 
     def _numeral(self) -> str:
         point, mark = re.escape(self.decimal), re.escape(self.thousands)
-        whole = rf"\d{{1,3}}(?:{mark}\d{{3}})+|\d+" if self.thousands else r"\d+"
+        whole = rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+|\d+" if self.thousands else r"\d+"
         return rf"^[+-]?(?:(?:{whole})(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?$"
+
+    def differences(self, other: Reading) -> dict[str, Any]:
+        """The fields that are not those of another reading."""
+        return {name: value for name, value in asdict(self).items() if value != getattr(other, name)}
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, for a model file."""

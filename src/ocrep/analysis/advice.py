@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,6 +19,7 @@ CLEARLY = 0.05
 _NOISE = 2.0
 _WEAK_RANKING = 0.6
 _MOST_NAMED = 3
+_EXACT = 0.999  # R² of a model that needs no advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,17 @@ class Advice:
         """The whole sentence, with options of the program or with parameters of the estimators."""
         if not self.change:
             return f"{self.problem}{f': {self.hint}' if self.hint else ''}."
-        if how == "command":
-            told = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.change.items())
-        else:
-            told = ", ".join(f"{name}={value!r}" for name, value in self.change.items()).replace("'", '"')
-        return f"{self.problem}: try {told}."
+        if how == "python":
+            told = ", ".join(f"{name}={_python(value)}" for name, value in self.change.items())
+            return f"{self.problem}: try {told}."
+        # An option with several values is repeated.
+        each = [(name, value if isinstance(value, tuple) else (value,)) for name, value in self.change.items()]
+        words = [f"--{name.replace('_', '-')} {shlex.quote(str(one))}" for name, values in each for one in values]
+        return f"{self.problem}: try {' '.join(words)}"
+
+
+def _python(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def advice_of(
@@ -62,8 +70,8 @@ def advice_of(
     """What the scores of a model, those of simple models by name, and the model itself tell."""
     own, linear = models[NETWORK], models.get(LINEAR)
     name = MEAN if classes is None else MAJORITY
-    of_gamma = list(_of_gamma(model)) if isinstance(model, ClosedForm) else []
-    unused = list(_never_predicted(classes, confusion)) if classes is not None and confusion is not None else []
+    nearly_exact = own.get("r2", 0.0) > _EXACT
+    of_gamma = list(_of_gamma(model, nearly_exact=nearly_exact)) if isinstance(model, ClosedForm) else []
     if any(advice.code == "rule" for advice in of_gamma):
         pass  # another γ may be all that is missing
     elif linear is not None and _clearly_worse(own, linear, n_test) and not _no_better(linear, models[name]):
@@ -72,26 +80,35 @@ def advice_of(
     elif _no_better(own, models[name]):
         hint = "the inputs may not tell the target, or it may depend on columns that are not used"
         yield Advice("baseline", f"The model is no better than the {name}", hint=hint)
-    if unused:
-        yield _of_unused(unused, getattr(model, "class_weight", None))
+        of_gamma = []
+    if classes is not None and confusion is not None:
+        yield from _of_classes(classes, confusion, getattr(model, "class_weight", None))
     yield from of_gamma
 
 
-def _never_predicted(classes: tuple[Any, ...], confusion: tuple[tuple[int, ...], ...]) -> Iterator[tuple[Any, int]]:
-    """Classes that some rows have and none is predicted as, with the number of these rows."""
+def _of_classes(
+    classes: tuple[Any, ...], confusion: tuple[tuple[int, ...], ...], class_weight: Any
+) -> Iterator[Advice]:
+    """Classes that some rows have and none is predicted as; or rare ones whose rows are mostly not found."""
     counts = np.array(confusion)
-    for label, n, told in zip(classes, counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist(), strict=True):
-        if n and not told:
-            yield label, n
+    change = {"class_weight": "balanced"} if class_weight is None else {}
+    hint = "more rows of such classes would help"
+    n_rows, found, told = counts.sum(axis=1), counts.diagonal(), counts.sum(axis=0)
+    never = [f"{classes[i]!s} ({_rows(n_rows[i])})" for i in np.flatnonzero((n_rows > 0) & (told == 0))]
+    if never:
+        more = f" and {len(never) - _MOST_NAMED} more" if len(never) > _MOST_NAMED else ""
+        problem = f"No held-out row is predicted as {', '.join(never[:_MOST_NAMED])}{more}"
+        yield Advice("never_predicted", problem, change, hint)
+        return
+    rare = np.flatnonzero((n_rows < n_rows.sum() / (2 * len(classes))) & (found < n_rows / 2))
+    if len(rare) and class_weight is None:
+        i = rare[np.argmin(found[rare] / n_rows[rare])]
+        problem = f"Only {found[i]:,} of {_rows(n_rows[i])} of the rare class {classes[i]!s} are predicted as such"
+        yield Advice("seldom_predicted", problem, change)
 
 
-def _of_unused(unused: list[tuple[Any, int]], class_weight: Any) -> Advice:
-    named = ", ".join(f"{label!s} ({n:,} {'row' if n == 1 else 'rows'})" for label, n in unused[:_MOST_NAMED])
-    more = f" and {len(unused) - _MOST_NAMED} more" if len(unused) > _MOST_NAMED else ""
-    problem = f"No held-out row is predicted as {named}{more}"
-    if class_weight is None:
-        return Advice("never_predicted", problem, {"class_weight": "balanced"})
-    return Advice("never_predicted", problem, hint="more rows of such classes would help")
+def _rows(n: int) -> str:
+    return f"{n:,} {'row' if n == 1 else 'rows'}"
 
 
 def _no_better(own: dict[str, float], baseline: dict[str, float]) -> bool:
@@ -109,7 +126,7 @@ def _clearly_worse(own: dict[str, float], other: dict[str, float], n_test: int) 
     return own["error"] - other["error"] > _NOISE * noise
 
 
-def _of_gamma(model: ClosedForm) -> Iterator[Advice]:
+def _of_gamma(model: ClosedForm, *, nearly_exact: bool) -> Iterator[Advice]:
     gamma, edge = model.gamma_, model.choice_.edge
     if isinstance(gamma, np.ndarray):
         return
@@ -119,7 +136,7 @@ def _of_gamma(model: ClosedForm) -> Iterator[Advice]:
     elif edge == "high":
         problem = f"γ = {gamma:.3g} is at the upper end of its range, where the output is almost constant"
         yield Advice("edge", problem, hint="the inputs may not tell the target")
-    elif edge == "low":
+    elif edge == "low" and not nearly_exact:
         problem = f"γ = {gamma:.3g} is at the lower end of its range, so this network needs no regularization"
         yield Advice("edge", problem, _more_layers(model), hint="more hidden units may do better")
 

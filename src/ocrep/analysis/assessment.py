@@ -59,7 +59,7 @@ class Assessment:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
-        return asdict(self)
+        return {**asdict(self), "advice": [{**asdict(one), "sentence": one.sentence()} for one in self.advice]}
 
 
 def assess(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import os
 import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -48,7 +51,7 @@ def _open_streams() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the program and return its exit code; `--debug`, before or after the command, shows tracebacks."""
-    debug = "--debug" in arguments
+    debug, fail = "--debug" in arguments, partial(_fail, as_json="--json" in arguments)
     try:
         import typer
 
@@ -69,26 +72,26 @@ def run(arguments: list[str]) -> int:
         # typer exits with 1 only if standard output is closed by its reader, as in `| head`.
         return exit_codes.PIPE if end.code == 1 else int(end.code or 0)
     except KeyboardInterrupt:
-        return _fail("interrupted.", exit_codes.INTERRUPTED)
+        return fail("interrupted.", exit_codes.INTERRUPTED)
     except Exception as error:
         if debug:
             traceback.print_exc()
-        return _explain(error)
+        return _explain(error, fail)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, fail: Callable[[str, int], int]) -> int:
     """Print one line about the error, and return its exit code."""
     # Older versions of typer raise click's errors, newer ones their own: both have this method.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
-        return _fail(format_message() or "a command is missing: ocrep --help lists them.", exit_codes.USAGE)
+        return fail(format_message() or "a command is missing: ocrep --help lists them.", exit_codes.USAGE)
     if type(error).__name__ == "Abort":
-        return _fail("interrupted.", exit_codes.INTERRUPTED)
+        return fail("interrupted.", exit_codes.INTERRUPTED)
     if isinstance(error, ImportError):
         hint = f'{error.name} is not installed: pip install "ocrep[cli]"' if error.name else str(error)
-        return _fail(hint, exit_codes.INTERNAL)
+        return fail(hint, exit_codes.INTERNAL)
     if isinstance(error, MemoryError):
-        return _fail("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", exit_codes.DATA)
+        return fail("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", exit_codes.DATA)
     if isinstance(error, OSError) and error.errno in _FULL:
         # An error on a file is an OutputError, so this one is on standard output. The rest of the buffer goes to the
         # null device; otherwise Python would fail again when it exits.
@@ -104,10 +107,14 @@ def _explain(error: Exception) -> int:
     known = {UsageError: exit_codes.USAGE, DataError: exit_codes.DATA, OutputError: exit_codes.OUTPUT}
     for kind, code in {**known, ModelFileError: exit_codes.MODEL, OnnxExportError: exit_codes.MODEL}.items():
         if isinstance(error, kind):
-            return _fail(str(error), code)
-    return _fail(f"internal error, {type(error).__name__}: {error} (--debug shows where)", exit_codes.INTERNAL)
+            return fail(str(error), code)
+    return fail(f"internal error, {type(error).__name__}: {error} (--debug shows where)", exit_codes.INTERNAL)
 
 
-def _fail(message: str, code: int) -> int:
+def _fail(message: str, code: int, *, as_json: bool = False) -> int:
+    """Print one line on standard error, with `as_json` also an object on standard output, and return the exit code."""
     print(f"ocrep: {' '.join(message.split())}", file=sys.stderr)
+    if as_json:
+        told = {"message": " ".join(message.split()), "exit_code": code, "meaning": exit_codes.MEANING[code]}
+        print(json.dumps({"error": told}, ensure_ascii=False), flush=True)
     return code

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from ocrep import __version__, literature, rules
 from ocrep._features.activations import ACTIVATIONS, Activation
+from ocrep._features.dates import DateParts
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.counts import Counts
@@ -45,6 +46,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.Activation": Activation,
     "ocrep.Calibrator": Calibrator,
     "ocrep.Counts": Counts,
+    "ocrep.DateParts": DateParts,
     "ocrep.Division": Division,
     "ocrep.FoldFactors": FoldFactors,
     "ocrep.FoldPlan": FoldPlan,

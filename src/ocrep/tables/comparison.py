@@ -74,7 +74,8 @@ class Comparison:
             return f"No method is significantly better than {DEFAULT}, the default: keep it."
         less = f"{100 * (1 - best.mean / default.mean):.0f} % below that of {DEFAULT}, the default"
         if best.name in (LINEAR, BOOSTING):
-            return f"The {best.name} is better than all networks here: its error is {less}."
+            named = "A linear model" if best.name == LINEAR else "Gradient boosting"
+            return f"{named} is better than all networks here: its error is {less}."
         how = f"--gamma {best.name}" if best.name in rule_names() else best.name
         return f"Use {how}: its error is {less}."
 

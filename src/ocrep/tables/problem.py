@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -18,15 +17,14 @@ from ocrep.analysis.advice import Advice
 from ocrep.tables.rows import Selected, TableRows, with_target
 from ocrep.tables.survey import ColumnSurvey, TableSurvey, survey_of
 from ocrep.tables.target import Target, Task, guess_task
+from ocrep.tables.written import looks_like_number, options_that_read
 
 FEWEST_ROWS = 10
 MOST_CATEGORIES = 200  # a column with more different texts is an id or free text: one-hot coding is useless
 FEW_CATEGORIES = 20  # with at most this many, a column is never taken for an id, even if each row has its own text
 _SAMPLE = 1000
-# Matched without spaces. No two parts can match the same character, so that long texts take no more than linear time.
-_NUMERAL = re.compile(r"[+-]?[.,']*\d[\d.,']*(e[+-]?\d+)?%?", re.IGNORECASE)
 
-InputKind = Literal["number", "boolean", "text"]
+InputKind = Literal["number", "boolean", "text", "date"]
 StageProgress = Callable[[str, int, int | None], None]  # stage, amount done, and total amount (None if unknown)
 
 
@@ -46,6 +44,7 @@ class Problem:
     ids: tuple[str, ...]
     n_dropped: int  # rows left out because their target is missing
     near_numbers: dict[str, str]  # text columns that probably should be numbers, with the first text that is not one
+    remedies: dict[str, dict[str, Any]]  # how such columns could be read, where that is known: fields of `Reading`
 
     @property
     def target(self) -> str:
@@ -71,7 +70,7 @@ class Problem:
         """What seems wrong with the columns."""
         hint = "write 1234.5, and leave missing cells empty"
         return [
-            Advice("near_numbers", f"Column {name!r} became text, because it holds {text}", hint=hint)
+            Advice("near_numbers", f"Column {name!r} became text, because it holds {text}", self.remedies[name], hint)
             for name, text in self.near_numbers.items()
         ]
 
@@ -99,22 +98,26 @@ def read_problem(
         raise DataError(f"Column {target!r} is the target: it cannot be ignored or used as an id.")
     if _nameless(target):
         raise DataError(f"Column {target!r} of {path} has no proper name: give the target column a name.")
-    left_out = {**dict.fromkeys(ignore, "ignored"), **dict.fromkeys(ids, "id")}
+    left_out = {**dict.fromkeys(ignore, "ignored"), **dict.fromkeys(ids, "an id")}
     wanted = {name: kind for name, kind in file.kinds.items() if name not in left_out and not _nameless(name)}
     left_out |= {name or "(no name)": "has no name" for name in file.kinds if _nameless(name)}
     survey = _surveyed(file, wanted, target, progress)
     n_dropped = _check_target(survey, target, drop_missing_target, path)
     kind = survey.columns[target].kind
     chosen, task_reason = guess_task(kind, survey.target, survey.n_rows) if task == "auto" else (task, "")
+    near_numbers, remedies = _near_numbers(survey, reading)
+    if task == "auto" and remedies.get(target) and len(survey.target.values) > FEW_CATEGORIES:
+        problem = f"Column {target!r}, the target, is text because it holds {near_numbers[target]}"
+        raise DataError(Advice("near_numbers", problem, remedies[target]).sentence())
     learned = Target.of(target, kind, survey.target, survey.n_rows, chosen)
     columns = {name: column for name, column in survey.columns.items() if name != target}
-    reasons = {name: _why_left_out(column, survey.n_rows) for name, column in columns.items()}
+    reasons = {name: _why_left_out(column, survey.n_rows, dates) for name, column in columns.items()}
     kinds = {name: cast(InputKind, columns[name].kind) for name, reason in reasons.items() if not reason}
     if not kinds:
         raise DataError(f"{path} has no column to learn from other than the target {target!r}.")
     left_out |= {name: reason for name, reason in reasons.items() if reason}
     rows = TableRows(file, {**kinds}, learned)
-    return Problem(rows, survey, task_reason, kinds, left_out, tuple(ids), n_dropped, _near_numbers(survey))
+    return Problem(rows, survey, task_reason, kinds, left_out, tuple(ids), n_dropped, near_numbers, remedies)
 
 
 def _nameless(name: str) -> bool:
@@ -144,8 +147,8 @@ def _check_target(survey: TableSurvey, target: str, drop: bool, path: FilePath) 
     for name, column in survey.columns.items():
         column.check(name)
     kind = survey.columns[target].kind
-    if kind in ("date", "other"):
-        held = "dates or times" if kind == "date" else "neither numbers nor text"
+    if kind in ("date", "time", "other"):
+        held = "neither numbers nor text" if kind == "other" else "dates or times"
         raise DataError(f"Column {target!r} holds {held}, which cannot be a target: choose another column.")
     if not survey.n_rows:
         raise DataError(f"Column {target!r} is empty: there is nothing to learn.")
@@ -161,29 +164,28 @@ def _check_target(survey: TableSurvey, target: str, drop: bool, path: FilePath) 
     return n_missing
 
 
-def _why_left_out(column: ColumnSurvey, n_rows: int) -> str:
+def _why_left_out(column: ColumnSurvey, n_rows: int, dates: str) -> str:
     """Return why a column cannot be an input; an empty text if it can."""
-    by_kind = {"date": "holds dates or times", "empty": "is empty", "other": "holds neither numbers nor text"}
+    by_kind = {"time": "holds times of a day", "empty": "is empty", "other": "holds neither numbers nor text"}
     if column.kind in by_kind:
         return by_kind[column.kind]
+    if column.kind == "date" and dates == "drop":
+        return "holds dates"
     texts = column.texts
     is_constant = len(texts) == 1 if column.kind == "text" else column.low == column.high
     if is_constant and column.n_present == n_rows:
         return "is constant"
     too_many = texts.more or len(texts) > MOST_CATEGORIES or (len(texts) > FEW_CATEGORIES and len(texts) > n_rows / 2)
-    return f"has {texts.number} different texts" if column.kind == "text" and too_many else ""
+    return f"an id or free text: {texts.number} different ones" if column.kind == "text" and too_many else ""
 
 
-def _near_numbers(survey: TableSurvey) -> dict[str, str]:
-    """Text columns that mostly look like numbers: those with 1,234 or 0,5, or with a dash for a missing value."""
-    found = {}
+def _near_numbers(survey: TableSurvey, reading: Reading) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Text columns that mostly look like numbers, as with 1,234 or 0,5 or a dash for a missing value; and remedies."""
+    found, remedies = {}, {}
     for name, column in survey.columns.items():
         sample = column.texts.in_order()[:_SAMPLE] if column.kind == "text" and column.odd is not None else []
-        if column.odd is not None and 2 * sum(map(_looks_like_number, sample)) > len(sample):
+        if column.odd is not None and 2 * sum(map(looks_like_number, sample)) > len(sample):
             row, text = column.odd
             found[name] = f"{text!r} in row {row + 1:,}"
-    return found
-
-
-def _looks_like_number(text: str) -> bool:
-    return _NUMERAL.fullmatch(text.replace(" ", "").strip()) is not None
+            remedies[name] = options_that_read([*sample, text], reading)
+    return found, remedies

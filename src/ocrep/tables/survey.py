@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 import pyarrow
 
+from ocrep._features.dates import date_part, days_since_1970
 from ocrep._files.convert import (
     ColumnKind,
-    are_dates,
     as_kind,
     booleans_of,
     coded_texts,
+    dates_of,
     first_other,
     infinite_number,
     numbers_of,
+    times_of,
 )
 from ocrep._linalg.parallel import accumulate, worker_count
 from ocrep.tables.counting import Distinct, MedianSample
@@ -35,7 +37,7 @@ class ColumnSurvey:
 
     declared: ColumnKind | None
     """The kind that the file states; None if the values tell."""
-    possible: tuple[ColumnKind, ...] = ("number", "boolean", "date")
+    possible: tuple[ColumnKind, ...] = ("number", "boolean", "date", "time")
     """The kinds that all texts so far can be read as."""
     n_present: int = 0
     """Rows with a value, as long as the texts are counted."""
@@ -47,6 +49,9 @@ class ColumnSurvey:
     texts: Distinct = field(default_factory=Distinct)
     odd: tuple[int, str] | None = None
     """Row and text of the first one that is not a number."""
+    months: frozenset[int] = frozenset()
+    weekdays: frozenset[int] = frozenset()
+    """The months and days of the week of dates."""
 
     @property
     def kind(self) -> ColumnKind:
@@ -61,18 +66,23 @@ class ColumnSurvey:
         return self.kind == "boolean" or (self.declared is not None and not self.wide)
 
     def add(self, column: Any, name: str, rows: Selected) -> np.ndarray | None:
-        """Look at the values of some rows; gives numbers and booleans as floats, None for other kinds."""
-        if self.declared in ("date", "other"):
+        """Look at the values of some rows; gives numbers, booleans and dates (in days) as floats, else None."""
+        if self.declared in ("time", "other"):
             self.n_present += int(rows.of(column.is_valid().to_numpy(zero_copy_only=False)).sum())
             return None
-        if self.declared in ("number", "boolean"):
+        if self.declared in ("number", "boolean", "date"):
             values = rows.of(as_kind(column, self.declared, name, rows.block.start, finite=False))
+            values = days_since_1970(values) if self.declared == "date" else values
         else:
             found = self._add_texts(column, rows)
             if found is None or self.declared == "text":
                 return None
             values = rows.of(found)
         self._add_numbers(values, rows)
+        if self.kind == "date":
+            days = values[~np.isnan(values)]
+            self.months |= {int(month) for month in np.unique(date_part(days, "month", 0.0))}
+            self.weekdays |= {int(day) for day in np.unique(date_part(days, "weekday", 0.0))}
         return values
 
     def _add_numbers(self, values: np.ndarray, rows: Selected) -> None:
@@ -112,18 +122,14 @@ class ColumnSurvey:
 
     def _read(self, words: Any, rows: Selected, codes: np.ndarray | None) -> np.ndarray | None:
         """Texts as floats, by the first kind that fits all of them so far; drops the kinds that do not fit these."""
-        found: dict[ColumnKind, Any] = {}
-        for kind in self.possible:
-            if kind == "date":
-                found[kind] = are_dates(words) or None
-            else:
-                found[kind] = _READERS[kind](words)
+        found: dict[ColumnKind, Any] = {kind: _READERS[kind](words) for kind in self.possible}
         if "number" in found and found["number"] is None:
             place, text = first_other(words, numbers_of)
             row = place if codes is None else int((codes == place).argmax())
             self.odd = rows.block.start + row, text
         self.possible = tuple(kind for kind, values in found.items() if values is not None)
-        return next((found[kind] for kind in self.possible if kind != "date"), None)
+        first: ColumnKind = next(iter(self.possible), "time")
+        return None if first == "time" else days_since_1970(found[first]) if first == "date" else found[first]
 
     def merge(self, other: ColumnSurvey) -> ColumnSurvey:
         """The survey of the rows of both."""
@@ -139,6 +145,8 @@ class ColumnSurvey:
             min(infinite, default=None),
             self.texts.merge(other.texts),
             min(odd, default=None),
+            self.months | other.months,
+            self.weekdays | other.weekdays,
         )
 
     def check(self, name: str) -> None:
@@ -147,7 +155,12 @@ class ColumnSurvey:
             raise infinite_number(name, self.infinite_row + 1)
 
 
-_READERS: dict[ColumnKind, Callable[[Any], np.ndarray | None]] = {"number": numbers_of, "boolean": booleans_of}
+_READERS: dict[ColumnKind, Callable[[Any], np.ndarray | None]] = {
+    "number": numbers_of,
+    "boolean": booleans_of,
+    "date": dates_of,
+    "time": times_of,
+}
 
 
 class TableSurvey:
@@ -157,7 +170,7 @@ class TableSurvey:
         self.n_seen = self.n_rows = 0
         self.columns = {name: ColumnSurvey(kind) for name, kind in kinds.items()}
         self._of_target, self._target = TargetSurvey(), target
-        self._sampled = [name for name, kind in kinds.items() if kind in (None, "number", "boolean")]
+        self._sampled = [name for name, kind in kinds.items() if kind in (None, "number", "boolean", "date")]
         self._sample = MedianSample(len(self._sampled))
 
     def add(self, rows: Selected) -> TableSurvey:
@@ -195,7 +208,7 @@ class TableSurvey:
         return TargetSurvey(values=column.texts) if column.kind == "text" else self._of_target
 
     def medians(self) -> dict[str, float]:
-        """The median of each number and boolean, NaN where all are missing; of a sample where rows are many."""
+        """The median of each number, boolean and date (in days), NaN where all are missing; of a sample of rows."""
         return dict(zip(self._sampled, self._sample.medians().tolist(), strict=True))
 
 

@@ -30,6 +30,7 @@ _KIND_NAMES = {
     "number": "numbers",
     "text": "texts",
     "date": "dates or times",
+    "time": "dates or times",
     "other": "other",
 }
 

@@ -27,6 +27,8 @@ StudyFolder = Annotated[
     Path, Option("--out", "-o", metavar="FOLDER", help="Folder of the results; an interrupted study resumes there.")
 ]
 
+_ROUNDING = 1e-12
+
 
 @grouped
 def diagnose(
@@ -105,12 +107,16 @@ def compare(
         _print_comparison(problem, found)
 
 
+def _signed(difference: float) -> str:
+    return f"{difference if abs(difference) > _ROUNDING else 0.0:+.2g}"
+
+
 def _print_comparison(problem: Problem, found: Comparison) -> None:
     percent, error = (100, "% wrong") if problem.task == "classification" else (1, "RMSE")
     rows = []
     for method in found.methods:
         mark = {"worse": "▲ worse", "better": "▼ better", "": ""}[method.verdict]
-        spread, difference = f"{percent * method.deviation:.2g}", f"{percent * method.difference:+.2g}"
+        spread, difference = f"{percent * method.deviation:.2g}", _signed(percent * method.difference)
         rows.append([method.name, f"{percent * method.mean:.4g}", spread, difference, f"{method.p_value:.2g}", mark])
     printing.table(("method", error, "spread", "vs ocrep", "p", ""), rows, left=(0, 5))
     printing.lines(

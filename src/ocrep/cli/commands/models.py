@@ -250,8 +250,12 @@ def export(
     check_output(out, source=model, suffixes=(".onnx",))
     fitted = _load(model)
     from ocrep.onnx import save_onnx
-    from ocrep.tables.training import example_rows
+    from ocrep.tables.problem import UsageError
+    from ocrep.tables.training import describe, example_rows
 
+    about = describe(fitted)
+    if about is not None and "date" in about.kinds.values():
+        raise UsageError("An ONNX graph cannot read dates, which this model does: train it with --dates drop.")
     dtype = "float64" if double else "float32"
     with writing(out):
         save_onnx(fitted, out, dtype=dtype, example=example_rows(fitted))
