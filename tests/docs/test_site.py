@@ -10,7 +10,7 @@ import ocrep
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
-RUNNABLE = ["cross-validation.md", "network.md", "probabilities.md", "start.md"]
+RUNNABLE = ["coming-from.md", "cross-validation.md", "network.md", "probabilities.md", "start.md"]
 ELSEWHERE = {"models.md", "displays.md", "out-of-core.md", "scaling.md", "ridge-head.md", "command-line.md", "parts.md"}
 """Pages whose code other tests run, with the files and clusters that it needs."""
 
