@@ -4,4 +4,4 @@ from support.pages import run_page
 
 
 def test_the_page_runs(capsys):
-    assert run_page("docs/ridge-head.md", capsys) == 6
+    assert run_page("docs/ridge-head.md", capsys) == 7

@@ -23,6 +23,7 @@ from ocrep import (
     save_model,
     scan,
 )
+from ocrep._training.held_out import _log_losses
 from ocrep.onnx import OnnxExportError, to_onnx
 
 X, Y = make_multilabel_classification(150, 8, n_classes=4, n_labels=2, random_state=0)
@@ -153,6 +154,8 @@ def test_dask_gives_the_same_indicators():
     np.testing.assert_array_equal(model.predict(rows[0]).compute(), whole.predict(X))
     np.testing.assert_allclose(model.decision_function(rows[0]).compute(), whole.decision_function(X), rtol=1e-9)
     assert model.score(*rows) == pytest.approx(whole.score(X, Y))
+    calibrated = TikhonovClassifier(1.0, calibrate="loo").fit(X, Y)
+    np.testing.assert_array_equal(calibrated.predict_proba(rows[0]).compute(), calibrated.predict_proba(X))
 
 
 def test_parts_learn_the_same():
@@ -261,3 +264,14 @@ def test_scikit_learns_checks_hold(model):
         estimator_checks.check_classifiers_multilabel_output_format_decision_function,
     ):
         check(type(model).__name__, calibrated)
+
+
+def test_the_log_loss_of_several_labels_is_the_mean_of_theirs():
+    rng = np.random.default_rng(0)
+    outputs, T = rng.standard_normal((150, Q)), 2.0 * Y - 1.0
+    found = _log_losses(outputs, T, WEIGHT, several=True)
+    each = [_log_losses(outputs[:, [q]], T[:, [q]], WEIGHT, several=False) for q in range(Q)]
+    np.testing.assert_allclose(found, np.mean(each, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        _log_losses(outputs, T, None, several=True), _log_losses(outputs, T, np.ones(150), several=True), rtol=1e-12
+    )
