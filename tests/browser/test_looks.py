@@ -94,7 +94,7 @@ def test_a_phone_shows_rule_gamma_and_error_of_every_row(open_report):
     page = open_report("regression", 390)
     ends = page.evaluate(
         """() => {
-            const frame = document.querySelector('.scroller').getBoundingClientRect();
+            const frame = document.querySelector('.scroller:has(#rules)').getBoundingClientRect();
             const heads = [...document.querySelectorAll('#rules thead th')].slice(0, 3).map(head => head.dataset.key);
             const cells = [...document.querySelectorAll('#rules tbody tr')].map(row => row.children[2]);
             return [heads, frame.right, Math.max(...cells.map(cell => cell.getBoundingClientRect().right))];

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -275,6 +276,28 @@ def test_diagnose(folder, monkeypatch, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["title"] == "wine.parquet: target"
     assert found["n_test"] == 54
+
+
+def test_the_advice_of_diagnose_is_a_command_that_runs(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    names = list(pd.read_parquet("wine.parquet").columns[:2])
+    asked = ["diagnose", "wine.parquet", "-t", "target", "--n-hidden", "20", "--drop-missing-target", "--seed", "3"]
+    asked += ["--ignore", names[0], "--ignore", names[1], "--gamma", "gcv", "--report", "report.html"]
+    assert run(asked) == 0
+    out = capsys.readouterr().out
+    assert out.index("Is it good?") < out.index("Which rule should I use?")
+    command = next(line for line in out.splitlines() if line.startswith("To train with that rule: "))
+    program, *again = shlex.split(command.removeprefix("To train with that rule: "))
+    assert program == "ocrep"
+    given = ["fit", "wine.parquet", "--target", "target", "--n-hidden", "20", "--seed", "3", "--drop-missing-target"]
+    assert again[:-2] == [*given, "--ignore", names[0], "--ignore", names[1], "--out", "model.skops"]
+    assert again[-2] == "--gamma"
+    assert run(again) == 0
+    model = load_model("model.skops")
+    assert model[-1].gamma == again[-1]
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert f"Not used: {names[0]} (ignored), {names[1]} (ignored)." in page
+    assert f"Inputs: {', '.join(list(model.feature_names_in_))}." in page
 
 
 def test_compare(folder, monkeypatch, capsys):

@@ -363,7 +363,7 @@ def test_the_page_is_complete_without_scripts(regression):
         assert finding.question in page
     assert "<noscript>" in page
     images = [a for _, a in tags if a.get("role") == "img"]
-    assert len(images) == 4
+    assert len(images) == 6
     assert all(re.search(r"\d", a["aria-label"]) for a in images)
 
 

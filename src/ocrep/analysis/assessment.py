@@ -13,6 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 
 from ocrep.analysis.advice import Advice, advice_of
 from ocrep.analysis.scores import BOOSTING, LINEAR, MAJORITY, MEAN, MOST_ROWS, NETWORK, LabelScores, NumberScores
@@ -189,18 +190,20 @@ def simple_models(
     X, y = _dense(X[chosen]), y[chosen]
     if labels and len(np.unique(y)) < 2:
         return {}
-    linear = LogisticRegression(max_iter=300, class_weight=class_weight) if labels else RidgeCV(np.logspace(-3, 4, 8))
+    linear = LogisticRegression(max_iter=300) if labels else RidgeCV(np.logspace(-3, 4, 8))
     models = {LINEAR: make_pipeline(StandardScaler(), linear)}
     if boosting:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-        trees = HistGradientBoostingRegressor(random_state=seed)
-        if labels:
-            trees = HistGradientBoostingClassifier(random_state=seed, class_weight=class_weight)
-        models[BOOSTING] = make_pipeline(trees)
+        trees = HistGradientBoostingClassifier if labels else HistGradientBoostingRegressor
+        models[BOOSTING] = make_pipeline(trees(random_state=seed))
+    # As weights of rows: boosting does not find labels of text in a dict of class weights.
+    weights = None if class_weight is None else compute_sample_weight(class_weight, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the simple models are yardsticks: one that has not converged is one too
-        return {name: model.fit(X, y) for name, model in models.items()}
+        return {
+            name: model.fit(X, y, **{f"{model.steps[-1][0]}__sample_weight": weights}) for name, model in models.items()
+        }
 
 
 def _sampled(n_rows: int, size: int, seed: int) -> np.ndarray:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma_grid, rule_name, rules_to_compare
 from ocrep.displays.spectral import levels
 from ocrep.estimators.base import ClosedForm, fit_silently
+from ocrep.report.goodness import Goodness, goodness
 from ocrep.report.verdict import Facts, RuleLine, Verdict, judge
 from ocrep.report.wording import percent, readable
 from ocrep.rules import resolve
@@ -27,6 +28,28 @@ class Skipped:
 
     rule: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table that the rows come from, for a report in its reader's own words.
+
+    Attributes
+    ----------
+    inputs : list of str
+        The columns that are inputs.
+    left_out : dict of str to str
+        The columns that are not, and why.
+    n_dropped : int
+        Rows without a target, which were dropped.
+    command : str
+        The command that trains on the table; the options that are advised are added to it.
+    """
+
+    inputs: list[str]
+    left_out: dict[str, str] = field(default_factory=dict)
+    n_dropped: int = 0
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +113,7 @@ class Diagnosis:
     estimator: str = field(repr=False)
     task: str
     error_name: str
-    inputs: list[str] = field(repr=False)
+    table: Table = field(repr=False)
     n_train: int
     n_test: int
     n_folds: int
@@ -112,7 +135,9 @@ class Diagnosis:
     rules: list[RuleLine] = field(repr=False)
     not_applicable: list[Skipped] = field(repr=False)
     verdict: Verdict
+    advised: str = field(repr=False)
     test_error: list[float] | None = field(default=None, repr=False)
+    goodness: Goodness | None = field(default=None, repr=False)
 
     def error_text(self, error: float) -> str:
         """Format an error for readers: shares of misclassified rows as percentages.
@@ -149,6 +174,7 @@ def diagnose(
     *,
     title: str = DEFAULT_TITLE,
     rules: Iterable[Any] | None = None,
+    table: Table | None = None,
 ) -> Diagnosis:
     """Evaluate one network under many γ, at the cost of one fit.
 
@@ -159,11 +185,14 @@ def diagnose(
     X, y : array-like
         Training rows.
     X_test, y_test : array-like, default=None
-        Test rows; the verdict does not use them.
+        Test rows, on which the network, a linear model, gradient boosting and a constant are scored; the choice of a
+        rule does not use them.
     title : str
         Heading of the report.
     rules : iterable of str, Rule or float, default=None
         Values for the parameter `gamma`; None compares all names in `ocrep.rules.names()`.
+    table : Table, default=None
+        Where the rows come from; None takes the names of the columns of X.
 
     Returns
     -------
@@ -190,37 +219,55 @@ def diagnose(
     best = int(np.nanargmin(curves["cv_error"])) if np.isfinite(curves["cv_error"]).any() else 0
     noise = network.cv_noise(curves["gammas"], float(curves["gammas"][best]))
     lines = [_line(outcome, curves, noise) for outcome in outcomes if outcome.gamma is not None]
-    floor, rank_tolerance = levels(network.spectrum)
-    facts = _facts(network, curves, best, lines, floor)
+    facts = _facts(network, curves, best, lines)
+    verdict = judge(facts)
     return Diagnosis(
         title=title,
         **_about(estimator, model, network),
+        table=_table_of(model) if table is None else table,
         n_train=len(y),
         n_test=0 if y_test is None else len(y_test),
         n_columns=facts.n_columns,
         rank=facts.rank,
-        floor=floor,
-        tolerance=rank_tolerance,
         condition_number=facts.condition_number,
         **{name: values.tolist() for name, values in curves.items()},
         rules=sorted(lines, key=lambda line: line.cv_error if math.isfinite(line.cv_error) else math.inf),
         not_applicable=[Skipped(outcome.rule, outcome.reason) for outcome in outcomes if outcome.gamma is None],
-        verdict=judge(facts),
+        verdict=verdict,
+        advised=_advised(estimator, verdict.recommended, table),
+        goodness=None if y_test is None else goodness(model, X, y, X_test, y_test),
     )
+
+
+def _table_of(model: ClosedForm) -> Table:
+    return Table([str(name) for name in getattr(model, "feature_names_in_", range(1, model.n_features_in_ + 1))])
+
+
+def _advised(estimator: ClosedForm, rule: str | None, table: Table | None) -> str:
+    """The line that trains with the recommended rule: of Python, or the command if there is one."""
+    if rule is None:
+        return ""
+    if table is not None and table.command:
+        return f"{table.command} --gamma {rule}"
+    # The estimator's own rule may be an object or a number, which its name describes but is not.
+    gamma = estimator.gamma if rule == rule_name(estimator.gamma) else rule
+    return repr(clone(estimator).set_params(gamma=gamma))
 
 
 def _about(estimator: ClosedForm, model: ClosedForm, network: Evaluator) -> dict[str, Any]:
     """The estimator as given and what its copy learned, by the names of `Diagnosis`."""
+    floor, tolerance = levels(network.spectrum)
     return {
         "estimator": repr(estimator),
         "task": "classification" if network.labels else "regression",
         "error_name": network.error_name,
-        "inputs": [str(name) for name in getattr(model, "feature_names_in_", range(1, model.n_features_in_ + 1))],
         "n_folds": network.folds.plan.n_folds if network.folds else 0,
         "n_hidden": getattr(model, "n_hidden_", None),
         "chosen_rule": rule_name(estimator.gamma),
         "chosen_gamma": model.gamma_,
         "singular_values": np.asarray(model.singular_values_).tolist(),
+        "floor": floor,
+        "tolerance": tolerance,
     }
 
 
@@ -244,17 +291,16 @@ def _line(outcome: RuleOutcome, curves: dict[str, np.ndarray], noise: np.ndarray
 
 
 def _fitted(estimator: ClosedForm, X: Any, y: Any) -> ClosedForm:
-    """The estimator fitted with folds, and without calibration, which affects no number of a report."""
+    """The estimator fitted with folds."""
     model = clone(estimator)
     model.set_params(store_folds=resolve(model.gamma).folds is not None or model.store_folds or True)
-    if "calibrate" in model.get_params(deep=False):
-        model.set_params(calibrate=None)
     fit_silently(model, X, y)
     return model
 
 
-def _facts(network: Evaluator, curves: dict[str, np.ndarray], best: int, lines: list[RuleLine], floor: float) -> Facts:
+def _facts(network: Evaluator, curves: dict[str, np.ndarray], best: int, lines: list[RuleLine]) -> Facts:
     spectrum = network.spectrum
+    floor, _ = levels(spectrum)
     n_columns = spectrum.right.n_features
     return Facts(
         labels=network.labels,

@@ -6,12 +6,14 @@ import os
 from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 from ocrep._files.atomic import replacing
 from ocrep.report.diagnosis import Diagnosis, finite
 from ocrep.report.drawing import SYMBOLS
 from ocrep.report.gamma_figures import fine_sigma, gamma_figures, gamma_places, main_rules
+from ocrep.report.goodness_figures import goodness_figures
+from ocrep.report.score_tables import confusion_table, score_table
 from ocrep.report.wording import readable
 
 FILES = ("template.html", "figure.html", "report.css", "report.js")
@@ -74,6 +76,10 @@ def render(diagnosis: Diagnosis) -> str:
         words=partial(_words, diagnosis),
         readable=readable,
         figures=gamma_figures(diagnosis, start),
+        pictures=goodness_figures(diagnosis.goodness),
+        scores=score_table(diagnosis.goodness),
+        confusion=confusion_table(diagnosis.goodness),
+        advice=_advice(diagnosis),
         symbols=SYMBOLS,
         main_rules=main_rules(diagnosis),
         view=_view(diagnosis, start),
@@ -90,6 +96,12 @@ def _view(d: Diagnosis, start: int) -> dict[str, Any]:
     rules = [{"rule": line.rule, "index": line.index} for line in d.rules]
     gain = {"sigma": d.singular_values[: d.rank], "fine": fine_sigma(d)}
     return finite({"curves": curves, "words": words, "rules": rules, "start": start, "places": gamma_places(d), **gain})
+
+
+def _advice(d: Diagnosis) -> list[str]:
+    """What to change, as options of the program if the reader came from there, else as parameters."""
+    how: Literal["command", "python"] = "command" if d.table.command else "python"
+    return [] if d.goodness is None else [advice.sentence(how) for advice in d.goodness.advice]
 
 
 def _words(d: Diagnosis, name: str, value: float) -> str:

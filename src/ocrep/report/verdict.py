@@ -236,7 +236,7 @@ def _advice(facts: Facts, line: RuleLine | None) -> _Answer:
     if line is None:
         detail = "None of the requested rules applies to these rows; the notes below the table say why."
         return "none", "warn", "None of these.", detail
-    answer = f'gamma="{line.rule}", that is γ = {readable(line.gamma)}.'
+    answer = f"{line.rule}, that is γ = {readable(line.gamma)}."
     if not math.isfinite(facts.best_cv_error):
         detail = "There are too few rows for cross-validation, so this is only the default."
         return "default", "note", answer, detail

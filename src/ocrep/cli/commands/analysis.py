@@ -7,14 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Context, Option
 
 from ocrep.cli import options, printing
+from ocrep.cli.advised import command_of
 from ocrep.cli.grouped import grouped
 from ocrep.cli.groups import FileOptions, NetworkOptions, TableOptions
 from ocrep.cli.options import AsJson, Data, Seed, Test
 
 if TYPE_CHECKING:
+    from ocrep.report import Diagnosis
     from ocrep.tables.comparison import Comparison
     from ocrep.tables.problem import Problem
 
@@ -32,6 +34,7 @@ _ROUNDING = 1e-12
 
 @grouped
 def diagnose(
+    context: Context,
     data: Data,
     table: TableOptions,
     file: FileOptions,
@@ -57,19 +60,28 @@ def diagnose(
         problem = table.read(path, file, progress=progress)
         progress("Diagnosing", 0, None)
         parts = prepare(problem, test=test, seed=seed)
-        estimator = plain_network(problem.task, Settings(seed=seed, calibrate=False, **chosen))
+        estimator = plain_network(problem.task, Settings(seed=seed, **chosen))
         with as_data_errors():
-            found = reports.diagnose(estimator, *parts, title=f"{options.data_name(data)}: {table.target}")
+            again = command_of(context, "fit", without=("report", "gamma", "as_json"), more=("--out", "model.skops"))
+            about = reports.Table(list(problem.kinds), problem.left_out, problem.n_dropped, again)
+            found = reports.diagnose(estimator, *parts, title=f"{options.data_name(data)}: {table.target}", table=about)
         if report is not None:
             with writing(report):
                 reports.write_report(found, report)
     if as_json:
         print(found.to_json())
         return
-    printing.lines(*printing.about_problem(options.data_name(data), problem), "")
-    printing.pairs([(finding.question, finding.answer) for finding in found.verdict.findings])
+    _print_diagnosis(options.data_name(data), problem, found, report)
+
+
+def _print_diagnosis(name: str, problem: Problem, found: Diagnosis, report: Path | None) -> None:
+    printing.lines(*printing.about_problem(name, problem), "")
+    good = [] if found.goodness is None else [found.goodness.finding]
+    printing.pairs([(finding.question, finding.answer) for finding in (*good, *found.verdict.findings)])
+    said = [] if found.goodness is None else [f"Note: {advice.sentence()}" for advice in found.goodness.advice]
+    said += [f"To train with that rule: {found.advised}"] if found.advised else []
     page = f"{report} holds the report." if report else "--report FILE.html writes the full report as a page."
-    printing.lines("", page)
+    printing.lines("", *said, page)
 
 
 @grouped

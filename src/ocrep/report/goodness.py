@@ -1,0 +1,137 @@
+"""Is the model good: its scores on held-out rows beside those of simple models, and predictions to look at."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from ocrep._rows.device import on_device
+from ocrep.analysis.advice import CLEARLY, Advice
+from ocrep.analysis.assessment import Assessment, assess
+from ocrep.analysis.scores import BOOSTING, LINEAR, MAJORITY, MEAN, NETWORK
+from ocrep.estimators.base import ClosedForm
+from ocrep.report.verdict import Finding, Level
+from ocrep.report.wording import percent, readable
+
+MOST_SHOWN = 1000
+"""Predictions that are drawn: so many held-out rows at most."""
+MOST_CURVES = 6
+MOST_POINTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RocCurve:
+    """How well the score of one class tells its rows from all others."""
+
+    label: str
+    area: float
+    false_positive: list[float] = field(repr=False)
+    true_positive: list[float] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Goodness:
+    """Scores by model and name, the confusion of classes, a sample of predictions, and what to change.
+
+    `true` and `predicted` are of a regression, `classes`, `confusion` (by true class, then by predicted class) and
+    `roc` of a classification.
+    """
+
+    finding: Finding
+    n_test: int
+    models: dict[str, dict[str, float]]
+    advice: list[Advice]
+    true: list[float] = field(default_factory=list, repr=False)
+    predicted: list[float] = field(default_factory=list, repr=False)
+    classes: list[str] = field(default_factory=list, repr=False)
+    confusion: list[list[int]] = field(default_factory=list, repr=False)
+    roc: list[RocCurve] = field(default_factory=list, repr=False)
+
+
+def goodness(model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any) -> Goodness | None:
+    """Assess a fitted model; None for rows on a device and for several targets, which simple models do not learn."""
+    if on_device(X) or np.ndim(y) > 1:
+        return None
+    bare = copy(model)  # the simple models need arrays, in which columns have no names
+    bare.__dict__.pop("feature_names_in_", None)
+    X, X_test = (rows.tocsr() if sparse.issparse(rows) else np.asarray(rows) for rows in (X, X_test))
+    y_test = np.asarray(y_test)
+    found = assess(bare, X, y, X_test, y_test, boosting=True)
+    models, own = found.models, found.models[NETWORK]
+    if found.task == "regression":
+        shown = _some(len(y_test))
+        pictures: dict[str, Any] = {
+            "true": y_test[shown].astype(float).tolist(),
+            "predicted": np.asarray(bare.predict(X_test[shown]), dtype=float).tolist(),
+        }
+    else:
+        roc = roc_curves(bare, X_test, y_test)
+        if math.isnan(own["roc_auc"]) and roc:  # without probabilities the outputs rank rows too
+            models = {**models, NETWORK: {**own, "roc_auc": float(np.mean([curve.area for curve in roc]))}}
+        pictures = {
+            "classes": [str(label) for label in found.classes or ()],
+            "confusion": [list(row) for row in found.confusion or ()],
+            "roc": roc[:MOST_CURVES],
+        }
+    return Goodness(judged(found), found.n_test, models, list(found.advice), **pictures)
+
+
+def judged(found: Assessment) -> Finding:
+    """The scores in words."""
+    labels = found.task == "classification"
+    measure, baseline = ("error", MAJORITY) if labels else ("rmse", MEAN)
+    errors = {name: scores[measure] for name, scores in found.models.items()}
+    own, plain = errors[NETWORK], errors[baseline]
+    best = min((name for name in (LINEAR, BOOSTING) if name in errors), key=errors.__getitem__, default=None)
+    write = percent if labels else readable
+    noise = 2.0 * math.sqrt(own * (1.0 - own) / found.n_test) if labels else 0.0
+    beaten = best is not None and own - errors[best] > max(CLEARLY * errors[best], noise)
+    level, code, answer = _grade(own, plain, best if beaten else None)
+    kind = "share of misclassified rows" if labels else "RMSE"
+    others = ", ".join(f"{name} {write(errors[name])}" for name in errors if name != NETWORK)
+    scores = found.models[NETWORK]
+    told = f"balanced accuracy {scores['balanced_accuracy']:.3f}" if labels else f"R² {scores['r2']:.3f}"
+    detail = f"The {kind} on {found.n_test:,} held-out rows is {write(own)} ({told}). Beside it: {others}."
+    return Finding("goodness", code, level, "Is it good?", answer, detail)
+
+
+def _grade(own: float, plain: float, better: str | None) -> tuple[Level, str, str]:
+    if not own < plain:
+        return "warn", "no_better", "No: it is no better than a constant prediction."
+    less = f"its error is {100.0 * (1.0 - own / plain):.0f}\u00a0% below that of a constant prediction"
+    if better is not None:
+        return "note", "beaten", f"In part: {less}, but {better.replace('linear', 'a linear')} does better."
+    return "good", "good", f"Yes: {less}."
+
+
+def roc_curves(model: ClosedForm, X: Any, y: np.ndarray) -> list[RocCurve]:
+    """One curve for two classes, else one per class against all others, the most frequent first."""
+    scores = model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
+    scores = np.asarray(scores)
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores])
+    counts = [int(np.sum(y == label)) for label in model.classes_]
+    both = [k for k, count in enumerate(counts) if 0 < count < len(y)]
+    chosen = both[1:] if len(model.classes_) == 2 else sorted(both, key=lambda k: -counts[k])
+    return [_roc_curve(str(model.classes_[k]), y == model.classes_[k], scores[:, k]) for k in chosen]
+
+
+def _roc_curve(label: str, mine: np.ndarray, scores: np.ndarray) -> RocCurve:
+    false_positive, true_positive, _ = roc_curve(mine, scores)
+    some = np.unique(np.linspace(0, len(false_positive) - 1, MOST_POINTS).round().astype(int))
+    return RocCurve(
+        label, float(roc_auc_score(mine, scores)), false_positive[some].tolist(), true_positive[some].tolist()
+    )
+
+
+def _some(n_rows: int) -> np.ndarray:
+    """The numbers of at most `MOST_SHOWN` rows, in their order."""
+    if n_rows <= MOST_SHOWN:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, MOST_SHOWN, replace=False))
