@@ -34,7 +34,7 @@ class Skipped:
 class Table:
     """The table that the rows come from, for a report in its reader's own words.
 
-    Attributes
+    Parameters
     ----------
     inputs : list of str
         The columns that are inputs.
@@ -44,6 +44,16 @@ class Table:
         Rows without a target, which were dropped.
     command : str
         The command that trains on the table; the options that are advised are added to it.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor
+    >>> from ocrep.datasets import load
+    >>> from ocrep.report import Table, diagnose
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> table = Table([f"column {k}" for k in range(6)], {"name": "ignored"}, command="ocrep fit cpu.csv --target erp")
+    >>> diagnose(TikhonovRegressor(), X, y, rules=["kfold"], table=table).advised
+    'ocrep fit cpu.csv --target erp --gamma kfold'
     """
 
     inputs: list[str]
@@ -65,8 +75,8 @@ class Diagnosis:
         Heading, and the network as text.
     task, error_name : str
         "regression" or "classification", and the name of the error.
-    inputs : list of str
-        Names of the inputs.
+    table : Table
+        The columns, what was left out, and the command of the reader.
     n_train, n_test, n_folds, n_columns : int
         Rows, folds of the cross-validation and columns of H.
     n_hidden : int or None
@@ -91,8 +101,12 @@ class Diagnosis:
         The others, and why.
     verdict : Verdict
         The findings in words.
+    advised : str
+        The line of Python, or the command, that trains with the recommended rule.
     test_error : list of float or None
         Along the grid, if there are test rows.
+    goodness : Goodness or None
+        Scores beside those of simple models, if there are test rows.
 
     Examples
     --------

@@ -37,10 +37,38 @@ class RocCurve:
 
 @dataclass(frozen=True, slots=True)
 class Goodness:
-    """Scores by model and name, the confusion of classes, a sample of predictions, and what to change.
+    """Scores on held-out rows, predictions to look at, and what to change.
 
-    `true` and `predicted` are of a regression, `classes`, `confusion` (by true class, then by predicted class) and
-    `roc` of a classification.
+    Parameters
+    ----------
+    finding : Finding
+        The answer in words.
+    n_test : int
+        Number of held-out rows.
+    models : dict of str to dict
+        The scores by model: the network, a constant, a linear model and gradient boosting.
+    advice : list of Advice
+        What seems wrong, and what to change.
+    true, predicted : list of float
+        Of at most 1,000 held-out rows of a regression.
+    classes : list of str
+        The labels of a classification.
+    confusion : list of list of int
+        Held-out rows by true class, then by predicted class.
+    roc : list of RocCurve
+        The ROC curves, of at most six classes.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> from ocrep.report import diagnose
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> found = diagnose(PinvRegressor(20, random_state=0), X[::2], y[::2], X[1::2], y[1::2], rules=["ocrep_cv"])
+    >>> list(found.goodness.models)
+    ['network', 'baseline (mean)', 'linear model', 'gradient boosting']
+    >>> found.goodness.finding.question
+    'Is it good?'
     """
 
     finding: Finding

@@ -84,5 +84,5 @@ def tick_label(value: float, step: float) -> str:
     exponent = math.floor(math.log10(step) + 1e-9)
     decimals = max(0, -exponent + (0.2 < step / 10.0**exponent - 2.0 < 0.8))
     if decimals > 4 or (value and abs(value) >= 1e6):
-        return scientific(value)
+        return scientific(value, 3 + max(0, math.ceil(math.log10((abs(value) or step) / step))))
     return minus(f"{value + 0.0:,.{decimals}f}")

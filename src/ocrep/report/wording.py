@@ -24,12 +24,12 @@ def readable(value: float, digits: int = 3) -> str:
     return minus(f"{rounded:,.{max(0, digits - 1 - exponent)}f}")
 
 
-def scientific(value: float) -> str:
-    """Format a round number in as few characters as it needs: 10⁶, 2.5·10⁻⁵."""
+def scientific(value: float, digits: int = 4) -> str:
+    """Format a round number of at most so many digits in as few characters as it needs: 10⁶, 2.5·10⁻⁵."""
     if value == 0.0:
         return "0"
-    mantissa, power = f"{value:.3e}".split("e")
-    factor = f"{float(mantissa):g}"
+    mantissa, power = f"{value:.{digits - 1}e}".split("e")
+    factor = f"{float(mantissa):.{digits}g}"
     return minus(("" if factor == "1" else f"{factor}·") + f"10{_superscript(power)}")
 
 
