@@ -129,9 +129,9 @@ def test_without_test_rows_or_with_several_targets_the_page_says_why_there_are_n
     assert "for one target" in render(several)
 
 
-def assessed(network, baseline, linear, boosting, *, labels=False, n_test=1000):
+def assessed(network, baseline, linear, boosting, *, labels=False, n_test=1000, auc=0.8):
     key = "error" if labels else "rmse"
-    more = {"balanced_accuracy": 0.7, "roc_auc": 0.8, "log_loss": 0.3} if labels else {"r2": 0.5, "mae": 0.1}
+    more = {"balanced_accuracy": 0.7, "roc_auc": auc, "log_loss": 0.3} if labels else {"r2": 0.5, "mae": 0.1}
     name = "baseline (majority class)" if labels else "baseline (mean)"
     values = {"network": network, name: baseline, "linear model": linear, "gradient boosting": boosting}
     models = {model: {key: value, **more} for model, value in values.items()}
@@ -147,6 +147,8 @@ def assessed(network, baseline, linear, boosting, *, labels=False, n_test=1000):
         (assessed(1.0, 2.0, 0.8, 0.9), "beaten", "but a linear model does better."),
         (assessed(2.0, 2.0, 1.5, 1.4), "no_better", "No"),
         (assessed(0.10, 0.3, 0.2, 0.09, labels=True), "good", "Yes"),  # within two standard errors
+        (assessed(0.02, 0.02, 0.02, 0.02, labels=True), "ranks", "but it ranks them: ROC AUC 0.800."),
+        (assessed(0.02, 0.02, 0.02, 0.02, labels=True, auc=0.55), "no_better", "No"),
         (assessed(0.10, 0.3, 0.2, 0.09, labels=True, n_test=100_000), "beaten", "gradient boosting"),
     ],
 )
@@ -186,7 +188,7 @@ def test_sentences_of_advice_speak_the_readers_language():
     assert "try class_weight=&#34;balanced&#34;." in python
     table = Table(["a", "b", "c", "d"], command="ocrep fit rows.csv")
     command = render(diagnose(estimator, X, rare[0], X_test, rare[1], rules=RULES, table=table))
-    assert "try --class-weight balanced." in command
+    assert "try --class-weight balanced<" in command
 
 
 def test_names_of_classes_and_columns_cannot_become_markup():

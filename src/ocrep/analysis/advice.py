@@ -17,7 +17,7 @@ from ocrep.estimators.base import ClosedForm
 # By how much another γ or another model must be better to be named.
 CLEARLY = 0.05
 _NOISE = 2.0
-_WEAK_RANKING = 0.6
+WEAK_RANKING = 0.6
 _MOST_NAMED = 3
 _EXACT = 0.999  # R² of a model that needs no advice
 
@@ -116,7 +116,7 @@ def _no_better(own: dict[str, float], baseline: dict[str, float]) -> bool:
         return own["rmse"] >= baseline["rmse"]
     # A model of rare classes may rank rows well although it misclassifies as many as the baseline.
     ranks = own["roc_auc"]
-    return own["error"] >= baseline["error"] and not ranks >= _WEAK_RANKING
+    return own["error"] >= baseline["error"] and not ranks >= WEAK_RANKING
 
 
 def _clearly_worse(own: dict[str, float], other: dict[str, float], n_test: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from ocrep._rows.device import on_device
-from ocrep.analysis.advice import CLEARLY, Advice
+from ocrep.analysis.advice import CLEARLY, WEAK_RANKING, Advice
 from ocrep.analysis.assessment import Assessment, assess
 from ocrep.analysis.scores import BOOSTING, LINEAR, MAJORITY, MEAN, NETWORK
 from ocrep.estimators.base import ClosedForm
@@ -91,7 +91,6 @@ def goodness(model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any) -> Goo
     X, X_test = (rows.tocsr() if sparse.issparse(rows) else np.asarray(rows) for rows in (X, X_test))
     y_test = np.asarray(y_test)
     found = assess(bare, X, y, X_test, y_test, boosting=True)
-    models, own = found.models, found.models[NETWORK]
     if found.task == "regression":
         shown = _some(len(y_test))
         pictures: dict[str, Any] = {
@@ -100,14 +99,16 @@ def goodness(model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any) -> Goo
         }
     else:
         roc = roc_curves(bare, X_test, y_test)
+        own = found.models[NETWORK]
         if math.isnan(own["roc_auc"]) and roc:  # without probabilities the outputs rank rows too
-            models = {**models, NETWORK: {**own, "roc_auc": float(np.mean([curve.area for curve in roc]))}}
+            area = float(np.mean([curve.area for curve in roc]))
+            found = replace(found, models={**found.models, NETWORK: {**own, "roc_auc": area}})
         pictures = {
             "classes": [str(label) for label in found.classes or ()],
             "confusion": [list(row) for row in found.confusion or ()],
             "roc": roc[:MOST_CURVES],
         }
-    return Goodness(judged(found), found.n_test, models, list(found.advice), **pictures)
+    return Goodness(judged(found), found.n_test, found.models, list(found.advice), **pictures)
 
 
 def judged(found: Assessment) -> Finding:
@@ -120,7 +121,7 @@ def judged(found: Assessment) -> Finding:
     write = percent if labels else readable
     noise = 2.0 * math.sqrt(own * (1.0 - own) / found.n_test) if labels else 0.0
     beaten = best is not None and own - errors[best] > max(CLEARLY * errors[best], noise)
-    level, code, answer = _grade(own, plain, best if beaten else None)
+    level, code, answer = _grade(own, plain, found.models[NETWORK].get("roc_auc"), best if beaten else None)
     kind = "share of misclassified rows" if labels else "RMSE"
     others = ", ".join(f"{name} {write(errors[name])}" for name in errors if name != NETWORK)
     scores = found.models[NETWORK]
@@ -129,7 +130,10 @@ def judged(found: Assessment) -> Finding:
     return Finding("goodness", code, level, "Is it good?", answer, detail)
 
 
-def _grade(own: float, plain: float, better: str | None) -> tuple[Level, str, str]:
+def _grade(own: float, plain: float, area: float | None, better: str | None) -> tuple[Level, str, str]:
+    if not own < plain and area is not None and area >= WEAK_RANKING:
+        known = f"as many rows are misclassified as by a constant prediction, but it ranks them: ROC AUC {area:.3f}"
+        return "note", "ranks", f"In part: {known}."
     if not own < plain:
         return "warn", "no_better", "No: it is no better than a constant prediction."
     less = f"its error is {100.0 * (1.0 - own / plain):.0f}\u00a0% below that of a constant prediction"
