@@ -141,6 +141,36 @@ def test_two_who_make_the_same_plan_from_one_survey_have_one_plan(tmp_path):
     assert_same(plans[3].finish(part), model.fit(X, Y))
 
 
+@pytest.mark.parametrize("rows", [X, X.astype(np.float32), sparse.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))])
+@pytest.mark.parametrize("y", [LABELS, LABELS.astype(object), (Y > 0).astype(int), (Y > 0).astype(object)])
+def test_surveys_come_back_from_bytes_as_they_were(rows, y):
+    """A plan from the bytes is the plan itself: same layer, same classes of the same type."""
+    first = parts.plan(PinvClassifier(30, random_state=0, weight_init="pairs", class_weight="balanced"))
+    surveys = [first.survey(*some, part_number=i) for i, some in cut(rows, y)]
+    plan = first.with_survey(merged(surveys))
+    again = first.with_survey(merged(Survey.from_bytes(survey.to_bytes()) for survey in surveys))
+    part = merged((plan, again)[i % 2].of(*some, part_number=i) for i, some in cut(rows, y))
+    found = again.finish(part)
+    assert found.classes_.dtype == y.dtype
+    assert_same(found, first.model.fit(rows, y))
+
+
+@pytest.mark.parametrize(
+    "random_state",
+    [None, 3, np.random.RandomState(3), np.random.default_rng(3)],
+    ids=["none", "seed", "state", "generator"],
+)
+def test_completing_a_plan_again_changes_nothing(random_state):
+    plan = parts.plan(PinvRegressor(20, random_state=random_state))
+    survey, wider = (plan.survey(scale * X, Y, part_number=0) for scale in (1.0, 2.0))
+    first = plan.with_survey(survey)
+    part = first.of(X[:500], Y[:500], part_number=0)
+    plan.with_survey(wider)
+    later = first.of(X[500:], Y[500:], part_number=1)
+    whole = part.merge(plan.with_survey(survey).of(X[500:], Y[500:], part_number=1))
+    assert_same(first.finish(part.merge(later)), plan.with_survey(survey).finish(whole))
+
+
 def test_without_a_survey_where_ranges_and_labels_are_given():
     model = PinvRegressor(30, random_state=0, input_scaling=(-1, 1))
     plan = parts.plan(model, n_features=4)
