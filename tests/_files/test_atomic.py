@@ -44,6 +44,16 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
+def test_the_mask_of_the_process_is_never_changed(tmp_path, monkeypatch):
+    def fail(mask):
+        raise AssertionError("for a moment, the files of other threads would have another mode")
+
+    monkeypatch.setattr(os, "umask", fail)
+    with replacing(tmp_path / "a.txt") as part:
+        part.write_text("a")
+    ocrep.save_model(PinvRegressor(3, random_state=0).fit(np.eye(4), np.arange(4.0)), tmp_path / "m.skops")
+
+
 def test_a_new_file_has_the_mode_that_open_gives(tmp_path):
     with replacing(tmp_path / "a.txt") as part:
         part.write_text("new")

@@ -13,6 +13,9 @@ from scipy import sparse
 from ocrep._features.activations import Activation, overwritten
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, to_device_of
 
+# Of a scaled column, how far its zero may lie from its mid-range.
+_FAR = 2.0
+
 
 @dataclass(frozen=True, eq=False)
 class HiddenMap:
@@ -34,8 +37,7 @@ class HiddenMap:
         """
         if sparse.issparse(X):
             if not (self.direct_link or self.activation.radial):
-                weights, biases = self._folded
-                return self._activate(np.asarray(X @ weights) + biases)
+                return self._activate(self._sparse_arguments(X))
             X = X.toarray()
         if self.activation.built_in and isinstance(self.weights, np.ndarray):
             return self._in_place(np.asarray(X), out)
@@ -96,12 +98,27 @@ class HiddenMap:
     def take(self, units: Any) -> HiddenMap:
         return replace(self, weights=self.weights[:, units], biases=self.biases[units])
 
+    def _sparse_arguments(self, X: Any) -> np.ndarray:
+        """What φ is applied to, of rows that stay sparse but for columns far from zero, in which nothing is zero."""
+        weights, biases = self._folded
+        Z: np.ndarray = np.asarray(X @ weights) + biases
+        if self._far.size:
+            far = self._far
+            x = (X[:, far].toarray() - self.center[far]) * self.scale[far]
+            Z += (self.activation.argument * x) @ self.weights[far]
+        return Z
+
+    @cached_property
+    def _far(self) -> np.ndarray:
+        """Columns whose range lies further from zero than it is wide: folding would lose their digits."""
+        return np.flatnonzero(np.abs(self.center * self.scale) > _FAR)
+
     @cached_property
     def _folded(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights and biases with the scaling in them, so that X can stay sparse."""
-        factor = self.activation.argument
-        biases = self.biases - (self.center * self.scale) @ self.weights
-        return factor * self.scale[:, None] * self.weights, factor * biases
+        factor, center, scale = self.activation.argument, self.center.copy(), self.scale.copy()
+        center[self._far] = scale[self._far] = 0.0
+        return factor * scale[:, None] * self.weights, factor * (self.biases - (center * scale) @ self.weights)
 
     @cached_property
     def origin(self) -> Array:

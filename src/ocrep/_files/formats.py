@@ -58,6 +58,14 @@ def check_file(path: FilePath) -> None:
         raise DataError(f"{path} is a folder, not a file of rows.")
     if os.path.getsize(path) == 0:
         raise DataError(f"{path} is empty.")
+    if not is_utf8(path):
+        raise DataError(f"{path} has a name that is not UTF-8, which Arrow cannot open: rename the file.")
+
+
+def is_utf8(path: FilePath) -> bool:
+    """Whether a file's name is text; Arrow takes no other."""
+    name = os.fspath(path)
+    return name == name.encode("utf-8", "replace").decode("utf-8")
 
 
 def changed_file(path: FilePath) -> DataError:

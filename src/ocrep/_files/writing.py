@@ -17,7 +17,8 @@ import pyarrow
 import pyarrow.parquet
 
 from ocrep._files.atomic import replacing
-from ocrep._files.formats import DataError, FilePath, Format, format_of
+from ocrep._files.formats import DataError, FilePath, Format, format_of, is_utf8
+from ocrep._files.visible import VisibleOutput
 
 STANDARD_OUTPUT = "-"
 Write = Callable[[Any], None]
@@ -42,19 +43,21 @@ def check_output(
         except DataError as error:
             raise OutputError(f"Cannot write {error}") from None
     target = Path(path)
-    is_source = source is not None and target.exists() and os.path.exists(source) and target.samefile(source)
-    faults = {
-        "it is a folder": target.is_dir(),
-        "it is not a regular file": target.exists() and not target.is_file(),
-        "it is the file to be read; give the output another name": is_source,
-        f"there is no folder {target.parent}": not target.parent.is_dir(),
-        f"its name must end in {' or '.join(suffixes)}": bool(suffixes) and target.suffix.lower() not in suffixes,
-    }
-    for fault, is_so in faults.items():
-        if is_so:
-            raise OutputError(f"Cannot write {path}: {fault}.")
-    with writing(path), tempfile.TemporaryFile(dir=target.parent):
-        pass
+    with writing(path):  # a name may be too long to be asked about
+        is_source = source is not None and target.exists() and os.path.exists(source) and target.samefile(source)
+        faults = {
+            "it is a folder": target.is_dir(),
+            "it is not a regular file": target.exists() and not target.is_file(),
+            "it is the file to be read; give the output another name": is_source,
+            f"there is no folder {target.parent}": not target.parent.is_dir(),
+            f"its name must end in {' or '.join(suffixes)}": bool(suffixes) and target.suffix.lower() not in suffixes,
+            "its name is not UTF-8; give it another name": table and not is_utf8(path),
+        }
+        for fault, is_so in faults.items():
+            if is_so:
+                raise OutputError(f"Cannot write {path}: {fault}.")
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
 
 
 @contextmanager
@@ -77,7 +80,7 @@ def table_writer(path: FilePath) -> Iterator[Write]:
     """
     with writing(path), ExitStack() as stack:
         if os.fspath(path) == STANDARD_OUTPUT:
-            yield _csv_writer(sys.stdout, ",")
+            yield _csv_writer(VisibleOutput(), ",")
             sys.stdout.flush()
             return
         form = format_of(path)

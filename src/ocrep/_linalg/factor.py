@@ -15,7 +15,7 @@ from ocrep._linalg.held_out_rows import HeldOut
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.svd import are_varying, svd_and_rank, without_constants
 from ocrep._linalg.svd import rank_tolerance as rank_tolerance
-from ocrep._linalg.triangle import Triangle
+from ocrep._linalg.triangle import Triangle, column_lengths
 from ocrep._linalg.wide import WideProblem
 from ocrep._linalg.wide_rows import WideRows
 
@@ -283,7 +283,7 @@ class Factor:
             return whole
         xp, weight_sum = array_namespace(whole.R), self.counts.weight_sum
         R, QtT, left = without_constants(whole.R[1:, 1:], mean[:M], weight_sum), whole.QtT[1:, :], whole.left
-        varies = are_varying(xp.sqrt(xp.sum(QtT * QtT, axis=0) + left**2), mean[M:], weight_sum)
+        varies = are_varying(column_lengths(xp.concat([QtT, left[None, :]])), mean[M:], weight_sum)
         return Triangle(R, *(xp.where(varies, part, xp.zeros_like(part)) for part in (QtT, left)))
 
     def __getstate__(self) -> dict[str, Any]:

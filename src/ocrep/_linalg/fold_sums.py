@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -32,9 +34,15 @@ class FoldSums(Generic[Sums]):
         return [sums for sums in self.sums if sums.counts.n_rows]
 
     def complements(self) -> list[Sums]:
-        """For each filled fold, the sums of all others: added up, since a difference would lose digits."""
+        """For each of two or more filled folds, the sums of all others: added up, since a difference would lose digits.
+
+        The sums of the folds before it and of those behind it merge, so that the price is linear in the folds.
+        """
         filled = self.filled()
-        return [reduce(self.kind.merge, filled[:v] + filled[v + 1 :]) for v in range(len(filled))]
+        merge: Callable[[Any, Any], Any] = self.kind.merge
+        before: list[Any] = list(accumulate(filled[:-1], merge))
+        behind: list[Any] = list(accumulate(filled[:0:-1], lambda a, b: merge(b, a)))[::-1]
+        return [behind[0], *(merge(a, b) for a, b in zip(before, behind[1:], strict=False)), before[-1]]
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return {f"{v}.{name}": array for v, sums in enumerate(self.sums) for name, array in sums.to_arrays().items()}

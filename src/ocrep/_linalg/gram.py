@@ -115,7 +115,7 @@ def proved(gram: GramSums) -> tuple[Factor, Spectrum] | None:
     error = EPS * (moved + 1.0 + of_mean[M:] / size / size)
     certain = (error <= 2.0 * RESIDUAL_ERROR * xp.sqrt(xp.abs(unexplained))) & (unexplained >= RESIDUAL_SHARE)
     triangle = root(products)
-    if triangle is None or not bool(xp.all(certain | (total == 0.0))):
+    if triangle is None or not bool(xp.all(certain)):  # squares that sum to 0 may be of targets that are not 0
         return None
     factor, parts = Factor(triangle, counts), {"sigma": sigma, "right": StoredVectors(Vt), "UtT": z * size}
     return factor, spectrum_of(counts, factor.means(), **parts, residual=total * unexplained, discarded=sigma[:0])

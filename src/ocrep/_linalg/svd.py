@@ -6,6 +6,7 @@ from array_api_compat import is_torch_namespace
 
 from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
 from ocrep._linalg.qdwh import SMALL, svd_by_polar
+from ocrep._linalg.triangle import column_lengths
 
 FEWEST_COLUMNS = 64
 
@@ -51,7 +52,7 @@ def svd(R: Array) -> tuple[Array, Array, Array]:
 def without_constants(C: Array, mean: Array, weight_sum: float) -> Array:
     """Centred columns; those that are constant up to rounding become exactly zero."""
     xp = array_namespace(C)
-    varies = are_varying(xp.sqrt(xp.sum(C * C, axis=0)), mean, weight_sum)
+    varies = are_varying(column_lengths(C), mean, weight_sum)
     return xp.where(varies, C, xp.zeros((), dtype=C.dtype, device=device_of(C)))
 
 

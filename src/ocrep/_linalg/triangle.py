@@ -35,7 +35,7 @@ class Triangle:
         with np.errstate(over="ignore", invalid="ignore"):
             R, QtT, rest = _reduced(F, T)
             rest = xp.concat([rest, *(left[None, :] for left in lefts)])
-            left = xp.sqrt(xp.sum(rest * rest, axis=0))
+            left = column_lengths(rest)
         _check_sizes(QtT, left)
         return cls(R, QtT, left)
 
@@ -55,6 +55,17 @@ class Triangle:
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Triangle:
         return cls(arrays["R"], arrays["QtT"], arrays["left"])
+
+
+def column_lengths(A: Array) -> Array:
+    """√Σa² of each column; also where the squares are smaller than any number, so that no column looks like zero."""
+    xp = array_namespace(A)
+    lengths = xp.sqrt(xp.sum(A * A, axis=0))
+    if not A.shape[0] or bool(xp.all(lengths > SMALLEST)):
+        return lengths
+    largest = xp.max(xp.abs(A), axis=0)
+    scale = xp.where(largest > 0.0, largest, xp.ones_like(largest))
+    return xp.where(largest < SMALLEST, scale * xp.sqrt(xp.sum((A / scale) ** 2, axis=0)), lengths)
 
 
 def _check_sizes(*parts: Array) -> None:

@@ -256,6 +256,8 @@ def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Arra
     diagonal = xp.linalg.diagonal(K)
     if not C.shape[0] or not bool(xp.all(diagonal < 1.0 / SMALLEST**2)):  # NaN fails too
         return None
+    if not bool(xp.all(diagonal[first:] > SMALLEST**2)):
+        return None
     R = cholesky(C)
     if R is None or not _least_condition(C, R) < KERNEL_CONDITION:
         return None

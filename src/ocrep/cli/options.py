@@ -49,8 +49,9 @@ def n_hidden_of(text: str | None) -> int | str | None:
     """Parse --n-hidden: a whole number ≥ 1, or "auto"; None if it was not given."""
     if text is None:
         return None
-    if text != "auto" and (not text.isdecimal() or int(text) < 1):
-        raise BadParameter(f"{text!r} must be a whole number ≥ 1, or auto.", param_hint="--n-hidden")
+    if text != "auto" and not (text.isdecimal() and len(text) <= 9 and int(text) >= 1):
+        problem = f"{text!r} must be a whole number ≥ 1 of at most 9 digits, or auto."
+        raise BadParameter(problem, param_hint="--n-hidden")
     return text if text == "auto" else int(text)
 
 

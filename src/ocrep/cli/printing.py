@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ocrep._files.visible import visible
+
 if TYPE_CHECKING:
     from ocrep.analysis.assessment import Assessment
     from ocrep.tables.problem import Problem, StageProgress
@@ -20,14 +22,14 @@ MOST_CLASSES = 10  # more do not fit a terminal
 def json_object(values: dict[str, Any]) -> None:
     """Print one object as strict JSON; NaN and infinity become null."""
     finite = json.loads(json.dumps(values), parse_constant=lambda name: None)
-    print(json.dumps(finite, ensure_ascii=False, allow_nan=False))
+    print(visible(json.dumps(finite, ensure_ascii=False, allow_nan=False)))
 
 
 def lines(*sentences: str) -> None:
     """Print sentences, wrapped to the width of the terminal."""
     console = _console()
     for sentence in sentences:
-        console.print(sentence, soft_wrap=not sys.stdout.isatty())
+        console.print(visible(sentence), soft_wrap=not sys.stdout.isatty())
 
 
 def result(as_json: bool, values: dict[str, Any], *sentences: str) -> None:
@@ -58,7 +60,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequenc
 
     grid = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for number, name in enumerate(header):
-        grid.add_column(name, justify="left" if number in left else "right", no_wrap=True)
+        grid.add_column(visible(name), justify="left" if number in left else "right", no_wrap=True)
     _print_rows(grid, rows)
 
 
@@ -80,7 +82,7 @@ def progress_bar() -> Iterator[StageProgress]:
 def _print_rows(grid: Any, rows: Sequence[Sequence[str]]) -> None:
     """Print a table without the spaces that rich adds at the end of lines."""
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*map(visible, row))
     console = _console()
     with console.capture() as text:
         console.print(grid)

@@ -20,6 +20,7 @@ from ocrep.cli import exit_codes
 
 # A full disk, a spent quota (unknown on Windows) or a broken device.
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EIO)
+LONGEST_MESSAGE = 1000
 
 
 def main() -> None:
@@ -113,8 +114,13 @@ def _explain(error: Exception, fail: Callable[[str, int], int]) -> int:
 
 def _fail(message: str, code: int, *, as_json: bool = False) -> int:
     """Print one line on standard error, with `as_json` also an object on standard output, and return the exit code."""
-    print(f"ocrep: {' '.join(message.split())}", file=sys.stderr)
+    from ocrep._files.visible import visible
+
+    line = " ".join(message.split())
+    if len(line) > LONGEST_MESSAGE:  # names and values of any length may be given
+        line = f"{line[: LONGEST_MESSAGE // 2]} … {line[-LONGEST_MESSAGE // 2 :]}"
+    print(f"ocrep: {visible(line)}", file=sys.stderr)
     if as_json:
-        told = {"message": " ".join(message.split()), "exit_code": code, "meaning": exit_codes.MEANING[code]}
-        print(json.dumps({"error": told}, ensure_ascii=False), flush=True)
+        told = {"message": line, "exit_code": code, "meaning": exit_codes.MEANING[code]}
+        print(visible(json.dumps({"error": told}, ensure_ascii=False)), flush=True)
     return code

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from ocrep._errors import pick
-from ocrep._linalg.arrays import to_host
+from ocrep._linalg.arrays import EPS, to_host
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import FlooredRule, NotApplicable
 from ocrep.rules.choice import Choice
@@ -22,6 +22,8 @@ from ocrep.rules.criteria import noise_variances
 from ocrep.rules.search import root, searched_range
 
 MANY_TARGETS = "'ocrep', 'gcv', 'loo', 'kfold', 'ocrep_cv', 'evidence' or 'lcurve'"
+# Fits without noise leave a few ε of each target.
+_ROUNDING = 100.0
 
 
 class _Problem:
@@ -38,6 +40,12 @@ class _Problem:
     def ratios(self) -> np.ndarray:
         """s²/α̂_j²."""
         return self.s2 / _positive(self.alpha2)
+
+    @property
+    def noise_free(self) -> bool:
+        """Whether the residual is rounding of the targets: 1/s² would then be a number without meaning."""
+        explained = _total(to_host(self.spectrum.UtT) ** 2)
+        return self.s2 * self.n <= (_ROUNDING * max(self.n, self.p) ** 0.5 * EPS) ** 2 * explained
 
     def size_at(self, gamma: float) -> float:
         """‖W(γ)‖²."""
@@ -117,8 +125,8 @@ class RidgeFormula(FlooredRule):
             gamma = math.inf
         if not math.isfinite(gamma):
             raise NotApplicable(
-                f"The formula of {self.name!r} divides by zero here: a weight or the noise variance is exactly 0. "
-                f"Use {MANY_TARGETS}."
+                f"The formula of {self.name!r} divides by zero here: a weight or the noise variance is 0 up to "
+                f"rounding. Use {MANY_TARGETS}."
             )
         return self.at_least_floor(gamma, spectrum)
 
@@ -186,6 +194,8 @@ def _muniz(statistic: str, of: str, number: str) -> Formula:
     inverse = of.startswith("1/")
 
     def gamma(c: _Problem) -> float:
+        if inverse and c.noise_free:
+            raise ZeroDivisionError
         return _STATISTICS[statistic](1.0 / _positive(values(c)) if inverse else values(c))
 
     text = f"{statistic}({of}), with {meaning}"
