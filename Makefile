@@ -103,7 +103,8 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
-	@echo "Installing ocrep and the libraries of its program into $(VENV) (about a minute) ..."
+	@echo "Installing ocrep into $(VENV) with NumPy, SciPy, scikit-learn, pandas, pyarrow, matplotlib and a few small"
+	@echo "libraries (about a minute) ..."
 	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	@touch $@
 
