@@ -115,7 +115,9 @@ class FileReader(Reader):
         """Return the names of the columns in order; raise if one appears twice."""
         check_file(self.name)
         with self.reading():
-            names = self._names()
+            return self._checked(self._names())
+
+    def _checked(self, names: list[str]) -> list[str]:
         twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
         if twice:
             raise DataError(

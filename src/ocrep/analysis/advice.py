@@ -13,6 +13,8 @@ import numpy as np
 from ocrep.analysis.evaluator import Evaluator
 from ocrep.analysis.scores import LINEAR, MAJORITY, MEAN, NETWORK
 from ocrep.estimators.base import ClosedForm
+from ocrep.rules import resolve
+from ocrep.rules.advice import advice_on
 
 # By how much another γ or another model must be better to be named.
 CLEARLY = 0.05
@@ -74,7 +76,7 @@ def advice_of(
     of_gamma = list(_of_gamma(model, nearly_exact=nearly_exact)) if isinstance(model, ClosedForm) else []
     if any(advice.code == "rule" for advice in of_gamma):
         pass  # another γ may be all that is missing
-    elif linear is not None and _clearly_worse(own, linear, n_test) and not _no_better(linear, models[name]):
+    elif linear is not None and not nearly_exact and _clearly_worse(own, linear, n_test, models[name]):
         hint = "it may be all that these rows need"
         yield Advice("linear", "A plain linear model is better on the held-out rows", _more_layers(model), hint)
     elif _no_better(own, models[name]):
@@ -119,7 +121,9 @@ def _no_better(own: dict[str, float], baseline: dict[str, float]) -> bool:
     return own["error"] >= baseline["error"] and not ranks >= WEAK_RANKING
 
 
-def _clearly_worse(own: dict[str, float], other: dict[str, float], n_test: int) -> bool:
+def _clearly_worse(own: dict[str, float], other: dict[str, float], n_test: int, baseline: dict[str, float]) -> bool:
+    if _no_better(other, baseline):
+        return False
     if "rmse" in own:
         return own["rmse"] > (1.0 + CLEARLY) * other["rmse"]
     noise = math.sqrt(own["error"] * (1.0 - own["error"]) / n_test)
@@ -127,9 +131,10 @@ def _clearly_worse(own: dict[str, float], other: dict[str, float], n_test: int) 
 
 
 def _of_gamma(model: ClosedForm, *, nearly_exact: bool) -> Iterator[Advice]:
-    gamma, edge = model.gamma_, model.choice_.edge
+    gamma, choice = model.gamma_, model.choice_
     if isinstance(gamma, np.ndarray):
         return
+    edge = choice.edge if advice_on(resolve(model.gamma), choice, model.spectrum_, network=True) else None
     better = _better_rule(model)
     if better is not None:
         yield better

@@ -58,9 +58,9 @@ class Assessment:
         name, error = (MEAN, "rmse") if self.task == "regression" else (MAJORITY, "error")
         return {**self.models[NETWORK], f"baseline_{error}": self.models[name][error]}
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
-        return {**asdict(self), "advice": [{**asdict(one), "sentence": one.sentence()} for one in self.advice]}
+    def to_json(self, how: Literal["command", "python"] = "command") -> dict[str, Any]:
+        """All of it as plain data, with sentences of advice for users of the program or of Python."""
+        return {**asdict(self), "advice": [{**asdict(one), "sentence": one.sentence(how)} for one in self.advice]}
 
 
 def assess(

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from ocrep import __version__, literature, rules
 from ocrep._features.activations import ACTIVATIONS, Activation
 from ocrep._features.dates import DateParts
+from ocrep._features.frames import FrameInputs
 from ocrep._features.hidden_map import HiddenMap
 from ocrep._features.random_layer import RandomLayer
 from ocrep._linalg.counts import Counts
@@ -50,6 +51,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.Division": Division,
     "ocrep.FoldFactors": FoldFactors,
     "ocrep.FoldPlan": FoldPlan,
+    "ocrep.FrameInputs": FrameInputs,
     "ocrep.HiddenMap": HiddenMap,
     "ocrep.Indicators": Indicators,
     "ocrep.LabelCalibrator": LabelCalibrator,

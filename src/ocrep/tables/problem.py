@@ -80,7 +80,7 @@ def silent(stage: str, done: int, total: int | None) -> None:
 
 
 def read_problem(
-    path: FilePath,
+    path: FilePath | RowFile,
     target: str,
     *,
     task: Literal["auto", "regression", "classification"] = "auto",
@@ -92,7 +92,8 @@ def read_problem(
     progress: StageProgress = silent,
 ) -> Problem:
     """Read a file once, block by block, and decide on task and inputs; raise if the target cannot be learned."""
-    file = RowFile(path, reading)
+    file = path if isinstance(path, RowFile) else RowFile(path, reading)
+    path = file.path
     check_columns(path, (target, *ignore, *ids), list(file.kinds))
     if target in (*ignore, *ids):
         raise DataError(f"Column {target!r} is the target: it cannot be ignored or used as an id.")

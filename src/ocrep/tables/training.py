@@ -13,6 +13,7 @@ import pandas
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
+from ocrep._features.frames import FrameInputs
 from ocrep._files.formats import DataError
 from ocrep._rows.scan.scan import ProgressFunction, Scan
 from ocrep.analysis.assessment import Assessment, Assessor, sample_size
@@ -106,6 +107,22 @@ def plain_network(task: Task, settings: Settings) -> PinvRegressor | PinvClassif
 
 def _for_labels(settings: Settings) -> dict[str, Any]:
     return {"class_weight": settings.class_weight, "calibrate": "loo" if settings.calibrate else None}
+
+
+def for_frames(trained: Trained, problem: Problem) -> Pipeline:
+    """The trained pipeline for any data frame: a first step gives its columns the kinds of training."""
+    first = ("frame", FrameInputs(dict(problem.kinds)).fit())
+    model = Pipeline([first, *trained.model.steps])
+    setattr(model, _ATTRIBUTE, vars(trained.model)[_ATTRIBUTE])
+    if trained.assessment is not None:
+        model.assessment_ = trained.assessment.to_json("python")
+    return model
+
+
+def without_frame(model: Any) -> Any:
+    """A pipeline without its first step for data frames, which needs Python."""
+    has_one = isinstance(model, Pipeline) and isinstance(model.steps[0][1], FrameInputs)
+    return Pipeline(model.steps[1:]) if has_one else model
 
 
 def describe(model: Any) -> Description | None:

@@ -251,14 +251,14 @@ def export(
     fitted = _load(model)
     from ocrep.onnx import save_onnx
     from ocrep.tables.problem import UsageError
-    from ocrep.tables.training import describe, example_rows
+    from ocrep.tables.training import describe, example_rows, without_frame
 
     about = describe(fitted)
     if about is not None and "date" in about.kinds.values():
         raise UsageError("An ONNX graph cannot read dates, which this model does: train it with --dates drop.")
     dtype = "float64" if double else "float32"
     with writing(out):
-        save_onnx(fitted, out, dtype=dtype, example=example_rows(fitted))
+        save_onnx(without_frame(fitted), out, dtype=dtype, example=example_rows(fitted))
     result = {"onnx": str(out), "dtype": dtype, "bytes": out.stat().st_size}
     printing.result(as_json, result, f"{out} holds the model as an ONNX graph in {dtype}.")
 
