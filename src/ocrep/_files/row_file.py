@@ -11,7 +11,7 @@ import pyarrow
 from ocrep._files.convert import ColumnKind, declared_kind
 from ocrep._files.formats import DataError, FilePath, changed_file
 from ocrep._files.frame_reader import NAME, FrameReader, as_table
-from ocrep._files.readers import BLOCK_ROWS, PLAIN, FileReader
+from ocrep._files.readers import BLOCK_ROWS, PLAIN
 from ocrep._files.reading import Reading
 from ocrep._files.several import table_reader
 
@@ -36,24 +36,22 @@ class RowFile:
     `NotNumbersError`.
     """
 
-    def __init__(self, path: FilePath, reading: Reading = PLAIN) -> None:
-        n_columns = len(table_reader(path, reading=reading).column_names())
-        self._open(path, reading, table_reader(path, block_rows=_block_rows(n_columns), reading=reading))
-
-    @classmethod
-    def of_frame(cls, frame: Any) -> RowFile:
-        """The rows of a data frame in memory."""
-        table, file = as_table(frame), cls.__new__(cls)
-        file._open(NAME, PLAIN, FrameReader(table, block_rows=_block_rows(table.num_columns)))
-        return file
-
-    def _open(self, path: FilePath, reading: Reading, reader: FileReader) -> None:
-        self.path, self.reading, self._reader = path, reading, reader
+    def __init__(self, path: FilePath, reading: Reading = PLAIN, *, table: Any = None) -> None:
+        self.path, self.reading = path, reading
+        first = table_reader(path, reading=reading) if table is None else FrameReader(table)
+        rows = max(_FEWEST_ROWS, min(BLOCK_ROWS, _BLOCK_VALUES // max(1, len(first.column_names()))))
+        again = table_reader(path, block_rows=rows, reading=reading) if table is None else None
+        self._reader = again or FrameReader(table, block_rows=rows)
         self.fingerprint = self._reader.fingerprint()
         stated: dict[str, ColumnKind] = {field.name: declared_kind(field.type) for field in self._reader.schema()}
         self.kinds: dict[str, ColumnKind | None] = {**stated}
         if not self._reader.typed:
             self.kinds = {name: "number" if kind == "number" else None for name, kind in stated.items()}
+
+    @classmethod
+    def of_frame(cls, frame: Any) -> RowFile:
+        """The rows of a data frame in memory."""
+        return cls(NAME, table=as_table(frame))
 
     def n_rows(self) -> int | None:
         """Return the number of rows that the file states; None if it states none."""
@@ -89,7 +87,3 @@ class RowFile:
     def _check_unchanged(self) -> None:
         if self._reader.fingerprint() != self.fingerprint:
             raise changed_file(self.path)
-
-
-def _block_rows(n_columns: int) -> int:
-    return max(_FEWEST_ROWS, min(BLOCK_ROWS, _BLOCK_VALUES // max(1, n_columns)))
