@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
+from support.advice import some_advice
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
 from support.small_blocks import use_small_blocks
 
@@ -126,6 +127,7 @@ def test_categories_raise(frame, tmp_path):
         model().fit(scan(blocks, target="y"))
 
 
+@some_advice
 def test_numbers_of_every_width_are_inputs(frame, tmp_path):
     X = pd.DataFrame(
         {
@@ -327,6 +329,7 @@ def test_targets_that_are_not_labels_raise(frame, y, message):
         TikhonovClassifier().fit(scan([(frame[NAMES].to_numpy(), y)]))
 
 
+@some_advice
 def test_rows_of_one_class_raise(frame):
     X, y = frame[NAMES].to_numpy(), np.arange(300) % 2
     with pytest.raises(ValueError, match=r"only one class, \[1\]"):
@@ -566,6 +569,7 @@ def test_targets_that_cannot_be_learned_raise(frame, tmp_path):
         TikhonovClassifier().fit(scan(path, target="y"))
 
 
+@some_advice
 def test_given_classes_say_whether_a_text_file_holds_numbers_or_texts(frame, tmp_path):
     frame.assign(y=np.arange(300) % 2).to_csv(tmp_path / "rows.csv", index=False)
     for classes in (["0", "1"], [0, 1]):

@@ -7,6 +7,7 @@ import numpy as np
 import polars
 import pytest
 import zarr
+from support.advice import some_advice
 from support.pages import run_page
 from support.problems import PAPER
 from support.rows_on_disk import NAMES, as_blocks, as_dataset, as_glob, cut, smooth_frame
@@ -109,6 +110,7 @@ def test_rows_that_can_be_read_again_give_the_bits_of_the_array(problem, reader,
     assert_same(model, expected, problem)
 
 
+@some_advice
 @pytest.mark.parametrize("reader", ["parquet", "csv", "dataset", "blocks", "pandas", "polars", "arrow"])
 def test_weights_count_and_rows_of_zero_weight_do_not(problem, reader, tmp_path):
     frame = weighted(problem)
@@ -293,6 +295,7 @@ def test_own_features_are_learned_from_files(problem, tmp_path):
     assert model.feature_names_in_.tolist() == NAMES
 
 
+@some_advice
 def test_sparse_blocks_stay_sparse(problem):
     from scipy import sparse
 

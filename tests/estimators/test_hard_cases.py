@@ -1,9 +1,11 @@
-"""Data on which packages in use today fail silently: singular hidden layers with smooth targets."""
+"""Data on which packages in use today fail silently: singular hidden layers, as many units as rows, wide tables."""
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import RidgeCV
-from support.problems import smooth_problem
+from sklearn.model_selection import train_test_split
+from support.problems import PAPER, smooth_problem
 
 from ocrep import PinvRegressor
 
@@ -29,3 +31,30 @@ def test_duplicated_columns(n_rows, n_hidden, n_repeated, factor, seed):
     assert np.isfinite(model.coef_).all()
     assert np.linalg.norm(model.coef_) < 20
     assert error(model.predict(X[test])) <= 1.5 * error(reference.predict(H_test))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_as_many_units_as_rows_do_not_collapse_by_default(seed):
+    """γ = σ₁σ_p does: σ_p is smallest where H is square."""
+    X, X_test, y, y_test = train_test_split(*load_diabetes(return_X_y=True), test_size=0.3, random_state=seed)
+    scores = {
+        gamma: PinvRegressor(len(X), gamma=gamma, random_state=seed).fit(X, y).score(X_test, y_test)
+        for gamma in ("ocrep_cv", "kfold", "ocrep")
+    }
+    assert PinvRegressor().gamma == "ocrep_cv"
+    assert scores["ocrep_cv"] > max(0.3, scores["kfold"] - 0.05)
+    assert scores["ocrep"] < 0.2
+    default = PinvRegressor(random_state=seed).fit(X, y).score(X_test, y_test)
+    assert default > max(0.3, scores["kfold"] - 0.05)
+
+
+def test_wide_linear_data_are_not_lost():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 150))
+    y = 3.0 * X[:, 0] + X[:, 1] * X[:, 2]
+    rows, test = slice(600), slice(600, None)
+    ridge = RidgeCV(np.logspace(-3, 5, 20)).fit(X[rows], y[rows]).score(X[test], y[test])
+    network = PinvRegressor(random_state=0).fit(X[rows], y[rows]).score(X[test], y[test])
+    assert network > ridge - 0.06
+    paper = PinvRegressor(**PAPER, random_state=0).fit(X[rows], y[rows]).score(X[test], y[test])
+    assert paper < ridge - 0.3

@@ -10,7 +10,9 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_classifiers_train, check_regressors_train, parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_train, check_regressors_train
+from support.advice import some_advice
+from support.contract import scikit_learn_checks
 from support.problems import smooth_problem
 
 from ocrep import (
@@ -43,7 +45,7 @@ PAIRS = (
 LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": None}, {"activation": "gaussian"}, *PAIRS)
 
 
-@parametrize_with_checks(
+@scikit_learn_checks(
     [
         *(RandomLayer(**options) for options in LAYER_VARIANTS),
         *(PinvRegressor(**options) for options in VARIANTS),
@@ -56,18 +58,21 @@ LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": No
         *(kind(gamma) for kind in (TikhonovRegressor, TikhonovClassifier) for gamma in ("kfold", "ocrep_cv")),
     ]
 )
+@some_advice
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("estimator", [PinvClassifier(calibrate="loo"), TikhonovClassifier(calibrate="loo")])
+@some_advice
 @pytest.mark.filterwarnings("default")
 def test_calibrated_classifiers_are_consistent(estimator):
     check_classifiers_train(type(estimator).__name__, estimator)
 
 
 @pytest.mark.parametrize("estimator", [PinvRegressor(calibrate="loo"), TikhonovRegressor(calibrate="loo")])
+@some_advice
 @pytest.mark.filterwarnings("default")
 def test_calibrated_regressors_are_consistent(estimator):
     check_regressors_train(type(estimator).__name__, estimator)

@@ -13,8 +13,8 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.advice import some_advice
+from support.contract import scikit_learn_checks
 from support.device import on_device, to_numpy
 from support.problems import augmented_solution, smooth_problem
 
@@ -80,7 +80,8 @@ def refitted_error(model, number, X, T, weight=None, plan=PLAN):
     return total / (weight.sum() * T.shape[1])
 
 
-@parametrize_with_checks([PinvRegressorCV(LAYERS[:2]), PinvClassifierCV(LAYERS[:2])])
+@scikit_learn_checks([PinvRegressorCV(LAYERS[:2]), PinvClassifierCV(LAYERS[:2])])
+@some_advice
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, Ridge, lars_path
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.advice import some_advice
+from support.contract import scikit_learn_checks
 from support.problems import PAPER, choose, smooth_problem, with_condition
 
 from ocrep import Factor, PinvRegressor, RandomLayer, rules
@@ -31,7 +31,7 @@ REGRESSORS = [ELMRegressor, RELMRegressor, TROPELMRegressor, OPELMRegressor, Pru
 EVERY = [*REGRESSORS, ELMClassifier, RELMClassifier]
 
 
-@parametrize_with_checks(
+@scikit_learn_checks(
     [
         ELMRegressor(n_hidden=50),
         ELMClassifier(n_hidden=50),
@@ -45,6 +45,7 @@ EVERY = [*REGRESSORS, ELMClassifier, RELMClassifier]
         PrunedELMRegressor(n_hidden=30, penalty="ridge"),
     ]
 )
+@some_advice
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 from support.program_tables import inputs_of, targets_of
@@ -127,6 +128,16 @@ def test_a_constant_held_out_target_has_no_r2(tmp_path):
     scores = train(read_problem(path, "y"), Settings(n_hidden=3), test=0.1).scores
     assert np.isnan(scores["r2"])
     assert score_pairs(scores, 2)[0][1] == f"RMSE {scores['rmse']:.4g}, MAE {scores['mae']:.4g}"
+
+
+def test_a_table_of_as_many_rows_as_a_network_has_units_is_learned_by_default(tmp_path):
+    frame = load_diabetes(as_frame=True).frame.iloc[:430]
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    problem = read_problem(tmp_path / "d.csv", "target")
+    assert train(problem, Settings(candidates="quick"), refit=False).scores["r2"] > 0.3
+    one = train(problem, Settings(n_hidden=301), refit=False)
+    assert one.n_train == 301
+    assert one.scores["r2"] > 0.3
 
 
 def test_the_model_file_keeps_what_the_model_knows_of_its_table(rows, tmp_path):
