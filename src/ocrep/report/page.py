@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from ocrep._files.atomic import replacing
+from ocrep._files.visible import visible
 from ocrep.report.diagnosis import Diagnosis, finite
 from ocrep.report.drawing import SYMBOLS
 from ocrep.report.gamma_figures import fine_sigma, gamma_figures, gamma_places, main_rules
@@ -49,7 +50,7 @@ def write_report(diagnosis: Diagnosis, path: str | os.PathLike[str]) -> None:
     >>> diagnosis = diagnose(PinvRegressor(20, random_state=0), X, y, rules=["ocrep", "ocrep_cv", "gcv"])
     >>> write_report(diagnosis, "report.html")
     """
-    page = render(diagnosis)
+    page = visible(render(diagnosis))  # names of columns may hold control characters
     with replacing(path) as part:
         part.write_text(page, encoding="utf-8")
 
