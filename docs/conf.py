@@ -53,8 +53,8 @@ numpydoc_xref_param_type = False
 
 nitpicky = True
 # Names of other libraries have no page here; intersphinx would need the network.
-# Data such as rules.GRIDS have none either, and `ocrep.scan(…)` is code, not a name.
-nitpick_ignore_regex = [("py:.*", r"(?!ocrep).*"), ("py:obj", r".*\(.+\)"), ("py:obj", r".*\.[A-Z]+")]
+# Data such as rules.GRIDS have none either; `ocrep.scan(…)` and `ocrep predict` are not names.
+nitpick_ignore_regex = [("py:.*", r"(?!ocrep).*"), ("py:obj", r".*(\(.+\)|\s).*"), ("py:obj", r".*\.[A-Z]+")]
 
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples/gallery"],
