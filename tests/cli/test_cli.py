@@ -244,10 +244,12 @@ def test_inspect(folder, monkeypatch, capsys):
     out = capsys.readouterr().out
     for word in (__version__, "PinvRegressor", "target (regression)", "CRIM (number)", "RMSE", "ocrep", "20"):
         assert word.lower() in out.lower()
+    assert out.endswith(f"\n{load_model('housing.csv.skops')[-1].summary()}\n")
     assert run(["inspect", "housing.csv.skops", "--json"]) == 0
     about = json.loads(capsys.readouterr().out)
     assert about["table"]["task"] == "regression"
     assert about["network"]["gamma"] == load_model("housing.csv.skops")[-1].gamma_
+    assert about["summary"]["sections"]["data"]["Inputs"] == "13"
 
 
 def test_export(folder, monkeypatch, capsys):

@@ -36,10 +36,11 @@ from ocrep._training.outputs import network_outputs
 from ocrep._training.recipe import Recipe, rule_of
 from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Factored, Training, decide, extend, train
+from ocrep.estimators.summary import Summarized
 from ocrep.exceptions import RuleEdgeWarning
 
 
-class ClosedForm(Linked, BaseEstimator, ABC):
+class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
     """Training and prediction; subclasses say what the features are and what the targets are.
 
     Parameters

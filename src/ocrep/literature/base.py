@@ -13,11 +13,12 @@ from ocrep._documentation import Documented, Linked
 from ocrep._errors import unchanged_on_error
 from ocrep._features.random_layer import random_numbers
 from ocrep.estimators import PinvClassifier, PinvRegressor
+from ocrep.estimators.summary import Summarized
 
 _SHOWN = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "coef_", "intercept_", "n_hidden_", "layer_")
 
 
-class Method(Documented, Linked, BaseEstimator, ABC):
+class Method(Documented, Linked, Summarized, BaseEstimator, ABC):
     """A method of the literature.
 
     Parameters

@@ -212,17 +212,21 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     fitted = _load(model)
     info, about = model_info(model), describe(fitted)
     network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
-    numbers = {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)}
-    choice = _choice_of(network)
+    choice, summary = _choice_of(network), network.summary() if hasattr(network, "summary") else None
     if as_json:
-        table = None if about is None else asdict(about)
-        told = {"file": asdict(info), "table": table, "network": numbers, "layer_choice": choice and choice.to_json()}
-        printing.json_object(told)
+        printing.json_object(
+            {
+                "file": asdict(info),
+                "table": None if about is None else asdict(about),
+                "network": {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)},
+                "summary": summary and asdict(summary),
+                "layer_choice": choice and choice.to_json(),
+            }
+        )
         return
     pairs = [
         ("file", f"{info.type_name}, written {info.created}"),
         ("versions", f"ocrep {info.ocrep_version}, scikit-learn {info.sklearn_version}"),
-        ("network", type(network).__name__),
     ]
     if about is not None:
         by_kind = [f"{name} ({kind})" for name, kind in about.kinds.items()]
@@ -230,12 +234,8 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
         pairs += [("ids", ", ".join(about.ids))] if about.ids else []
         pairs += printing.score_pairs(about.scores, None)
     pairs += choice.sentences() if choice else []
-    pairs += [
-        (name.replace("_", " "), f"{value:.3g}" if isinstance(value, float) else str(value))
-        for name, value in numbers.items()
-        if value is not None
-    ]
     printing.pairs(pairs)
+    printing.lines("", type(network).__name__ if summary is None else str(summary))
 
 
 def export(
