@@ -1,8 +1,7 @@
 """Fits on 1, 2, 4, 8 and 16 pinned cores, plain and cross-validated, as ratios within one run.
 
 `python benchmarks/cores.py` runs itself once per number of cores, with one BLAS limit and one CPU set each;
-`python benchmarks/cores.py --plain` fits only at κ = 5·10² and tells where the time goes (two minutes on 16 cores),
-`--plain --chunk 2 5 10` with so many megabytes of features at a time;
+`python benchmarks/cores.py --plain` fits only at κ = 5·10² (two minutes on 16 cores);
 `python benchmarks/cores.py --gpu` compares a cross-validated with a plain fit on a GPU (needs torch).
 """
 
@@ -19,7 +18,8 @@ from time import perf_counter
 
 import numpy as np
 
-N, L, M, REPEATS = int(os.environ.get("ROWS", 400_000)), 20, 500, 3
+N, L, M = int(os.environ.get("ROWS", 400_000)), 20, 500
+REPEATS = int(os.environ.get("REPEATS", 3))
 CORES = (1, 2, 4, 8, 16)
 # Units nearly linear in their inputs are nearly dependent: κ ≈ 10¹⁰.
 ILL = {"weight_scale": 0.003}
@@ -33,7 +33,9 @@ def rows(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def timed(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    work()
+    """The median of the seconds of several runs after one more, or of the only one."""
+    if repeats > 1:
+        work()
     times = []
     for _ in range(repeats):
         start = perf_counter()
@@ -100,15 +102,12 @@ def phases() -> Iterator[dict[str, float]]:
             setattr(*place, before[name])
 
 
-def on_cores(cores: int, *, plain: bool, chunk: float | None) -> dict[str, float]:
+def on_cores(cores: int, *, plain: bool) -> dict[str, float]:
     """Seconds of every fit on the cores that this process may use."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     from ocrep import PinvRegressor
-    from ocrep._linalg import passes
 
-    if chunk is not None:
-        passes.CHUNK_ENTRIES = int(chunk * 2**17)
     X, y = rows(N)
 
     def fit(gamma: str, **options: object) -> PinvRegressor:
@@ -118,16 +117,16 @@ def on_cores(cores: int, *, plain: bool, chunk: float | None) -> dict[str, float
 
     found = {"floor": timed(lambda: floor(X, y, cores))}
     found |= {gamma: timed(lambda gamma=gamma: fit(gamma)) for gamma in ("ocrep", "kfold", "ocrep_cv")}
+    with phases() as spent:
+        found["κ"] = fit("ocrep").condition_number_
+    found |= {f"in {name}": seconds for name, seconds in spent.items()}
     if plain:
-        with phases() as spent:
-            fit("ocrep")
-        return found | {f"in {name}": seconds for name, seconds in spent.items()}
+        return found
     found |= {
         f"ill {gamma}": timed(lambda gamma=gamma: fit(gamma, **ILL), 1) for gamma in ("ocrep", "kfold", "ocrep_cv")
     }
     found["qr"] = timed(lambda: fit("ocrep", solver="qr"), 1)
     found["boosting"] = timed(lambda: HistGradientBoostingRegressor().fit(X, y), 1)
-    found["κ"], found["ill κ"] = fit("ocrep").condition_number_, fit("ocrep", **ILL).condition_number_
     return found
 
 
@@ -159,7 +158,7 @@ def told_plain(cores: int, first: int, one: dict[str, float], found: dict[str, f
         f"{cores:2d} cores, speed-up over {first}: plain {one['ocrep'] / plain:.2f}, kfold "
         f"{one['kfold'] / found['kfold']:.2f}, floor {one['floor'] / found['floor']:.2f}; over a plain fit: kfold "
         f"{found['kfold'] / plain:.2f}, ocrep_cv {found['ocrep_cv'] / plain:.2f}; plain over the floor "
-        f"{plain / found['floor']:.2f}; plain fit {plain:.3f} s, of that "
+        f"{plain / found['floor']:.2f}; κ {found['κ']:.1e}; plain fit {plain:.3f} s, of that "
         + ", ".join(f"{name} {100 * s / sum(shares.values()):.0f} %" for name, s in shares.items())
     )
 
@@ -167,14 +166,10 @@ def told_plain(cores: int, first: int, one: dict[str, float], found: dict[str, f
 def told_all(cores: int, first: int, one: dict[str, float], found: dict[str, float]) -> str:
     plain, ill = found["ocrep"], found["ill ocrep"]
     return (
-        f"{cores:2d} cores, speed-up over {first}: plain {one['ocrep'] / plain:.2f}, "
-        f"kfold {one['kfold'] / found['kfold']:.2f}, ill {one['ill ocrep'] / ill:.2f}, "
-        f"qr {one['qr'] / found['qr']:.2f}, floor {one['floor'] / found['floor']:.2f}, "
-        f"boosting {one['boosting'] / found['boosting']:.2f}; "
-        f"over a plain fit: kfold {found['kfold'] / plain:.2f}, ocrep_cv {found['ocrep_cv'] / plain:.2f}; "
+        f"{told_plain(cores, first, one, found)}; speed-up: ill {one['ill ocrep'] / ill:.2f}, "
+        f"qr {one['qr'] / found['qr']:.2f}, boosting {one['boosting'] / found['boosting']:.2f}; "
         f"over an ill fit: kfold {found['ill kfold'] / ill:.2f}, ocrep_cv {found['ill ocrep_cv'] / ill:.2f}; "
-        f"plain over the floor {plain / found['floor']:.2f}, over boosting {plain / found['boosting']:.2f}; "
-        f"κ {found['κ']:.1e}, ill {found['ill κ']:.1e}; plain fit {plain:.2f} s"
+        f"plain over boosting {plain / found['boosting']:.2f}"
     )
 
 
@@ -186,24 +181,19 @@ def main() -> None:
     parser.add_argument("--on", type=int, help="run here, on the cores of this process")
     parser.add_argument("--cores", type=int, nargs="+", default=[n for n in CORES if n <= (os.cpu_count() or 1)])
     parser.add_argument("--plain", action="store_true", help="only well-conditioned fits")
-    parser.add_argument("--chunk", type=float, nargs="+", help="megabytes of features at a time")
     options = parser.parse_args()
     if options.on:
-        chunk = options.chunk[0] if options.chunk else None
-        print(json.dumps(on_cores(options.on, plain=options.plain, chunk=chunk)))
+        print(json.dumps(on_cores(options.on, plain=options.plain)))
         return
-    for chunk in options.chunk or [None]:
-        more = [*(["--plain"] if options.plain else []), *(["--chunk", str(chunk)] if chunk else [])]
-        if chunk:
-            print(f"{chunk} MB of features at a time", flush=True)
-        one: dict[str, float] = {}
-        for cores in options.cores:
-            limits = {f"{blas}_NUM_THREADS": str(cores) for blas in ("OPENBLAS", "OMP", "MKL", "BLIS")}
-            command = ["taskset", "-c", f"0-{cores - 1}", sys.executable, __file__, "--on", str(cores), *more]
-            told = subprocess.run(command, env={**os.environ, **limits}, capture_output=True, text=True, check=True)
-            found = json.loads(told.stdout)
-            one = one or found
-            print((told_plain if options.plain else told_all)(cores, options.cores[0], one, found), flush=True)
+    one: dict[str, float] = {}
+    for cores in options.cores:
+        limits = {f"{blas}_NUM_THREADS": str(cores) for blas in ("OPENBLAS", "OMP", "MKL", "BLIS")}
+        command = ["taskset", "-c", f"0-{cores - 1}", sys.executable, __file__, "--on", str(cores)]
+        command += ["--plain"] if options.plain else []
+        told = subprocess.run(command, env={**os.environ, **limits}, capture_output=True, text=True, check=True)
+        found = json.loads(told.stdout)
+        one = one or found
+        print((told_plain if options.plain else told_all)(cores, options.cores[0], one, found), flush=True)
 
 
 if __name__ == "__main__":

@@ -134,6 +134,25 @@ def test_so_many_items_wait_for_each_worker(threads, waiting):
     assert found == [list(range(0, 20, 2)), list(range(1, 20, 2))]
 
 
+def test_a_slow_worker_does_not_make_the_others_wait(threads):
+    """The worker that has the first item goes on when all items of the other states are done: by the other worker."""
+    threads(2)
+    others, lock, done = threading.Event(), threading.Lock(), []
+
+    def step(state, item):
+        if item == 0:
+            assert others.wait(60)
+        elif item % 4:
+            with lock:
+                done.append(item)
+                if len(done) == 9:
+                    others.set()
+        return [*(state or []), item]
+
+    found = accumulate(step, iter(range(12)), 2, waiting=6, states_each=2)
+    assert found == [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
+
+
 @pytest.mark.parametrize("activation", ["sigmoid", "relu", "hardlimit", "gaussian", "identity"])
 @pytest.mark.parametrize("direct_link", [False, True])
 def test_layers_are_the_same_to_the_last_bit_on_any_number_of_threads(threads, activation, direct_link):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import iadd
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,8 +30,6 @@ class GramSums:
 
     sums: Sums | None
     counts: Counts
-    copies: ClassVar[int] = 1
-    """How many copies of the rows are held while they are added."""
 
     @classmethod
     def of(cls, block: Encoded, *, intercept: bool) -> GramSums:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import pairwise
-from queue import Queue
-from threading import Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import Any, TypeVar
 
 from joblib import cpu_count
@@ -21,7 +21,6 @@ Result = TypeVar("Result")
 CHUNK_ENTRIES = 2**17
 # Fewer rows at a time would cost more in calls than they save in memory.
 _FEWEST_ROWS = 16
-_END = object()
 # Starting a thread costs about as much as a chunk.
 _CHUNKS_PER_THREAD = 2
 
@@ -61,54 +60,116 @@ def accumulate(
     start: State | None = None,
     *,
     waiting: int = 2,
+    states_each: int = 1,
 ) -> list[State]:
-    """Fold every `workers`-th item into the state of one worker; the states come back in the workers' order.
+    """Fold items into as many states as there are workers, or a multiple of that; the states come back in their order.
 
-    There are fewer workers where others are at work meanwhile. The first begins with `start`, so that one worker is a
-    plain fold. Which item goes where does not depend on timing, so the same number of workers gives the same bits. At
-    most `waiting` items wait for each worker; the more, the less a slow worker makes the others wait. If a worker or
-    the reading of items fails, the others stop after the item they work on.
+    There are fewer workers where others are at work meanwhile. The first state is `start`, so that one worker is a
+    plain fold. The states take turns at the items, and which item goes where does not depend on timing: the same number
+    of workers gives the same bits. Who works on a state does: whoever is free, so that with several states for each
+    worker a slow one does not make the others wait. At most `waiting` items wait for each worker. If a worker or the
+    reading of items fails, the others stop after the item they work on.
     """
     with _BLAS.divided_among(workers) as workers:
-        states: list[State | None] = [start, *[None] * (workers - 1)]
+        states: list[State | None] = [start, *[None] * (workers * states_each - 1)] if workers > 1 else [start]
         if workers < 2:
             for item in items:
                 states[0] = step(states[0], item)
         else:
-            _run_workers(step, items, states, waiting)
+            _run_workers(step, items, states, workers, waiting)
     return [state for state in states if state is not None]
 
 
-def _run_workers(step: Callable[[Any, Item], Any], items: Iterable[Item], states: list[Any], waiting: int) -> None:
-    """Fold items into the states, one thread each."""
-    queues: list[Queue[Any]] = [Queue(maxsize=waiting) for _ in states]
+def _run_workers(
+    step: Callable[[Any, Item], Any], items: Iterable[Item], states: list[Any], workers: int, waiting: int
+) -> None:
+    """Fold items into the states, on as many threads as there are workers."""
+    turns = _Turns(len(states), workers * waiting)
     failures: list[BaseException] = []
 
-    def work(mine: int) -> None:
-        while (item := queues[mine].get()) is not _END:
+    def work() -> None:
+        mine = None
+        while (turn := turns.next(after=mine)) is not None:
+            mine, item = turn
             try:
-                if not failures:
-                    states[mine] = step(states[mine], item)
+                states[mine] = step(states[mine], item)
             except BaseException as failure:
                 failures.append(failure)
+                turns.stop()
 
-    threads = [Thread(target=work, args=(mine,), daemon=True) for mine in range(len(states))]
+    threads = [Thread(target=work, daemon=True) for _ in range(workers)]
     for thread in threads:
         thread.start()
     try:
-        for number, item in enumerate(items):
-            if failures:
+        for item in items:
+            if not turns.add(item):
                 break
-            queues[number % len(queues)].put(item)
     except BaseException as failure:
         failures.append(failure)
+        turns.stop()
     finally:
-        for queue in queues:
-            queue.put(_END)
+        turns.close()
         for thread in threads:
             thread.join()
     if failures:
         raise failures[0]
+
+
+class _Turns:
+    """Items that wait for states, which take turns at them; a state is worked on by one thread at a time."""
+
+    def __init__(self, n_states: int, most: int) -> None:
+        self._waiting: list[deque[Any]] = [deque() for _ in range(n_states)]
+        self._free, self._open, self._added, self._room = [True] * n_states, True, 0, most
+        lock = Lock()
+        self._some, self._space = Condition(lock), Condition(lock)
+
+    def add(self, item: Any) -> bool:
+        """Let one more item wait, as soon as there is room; False if nobody will work on it."""
+        with self._space:
+            self._space.wait_for(lambda: self._room > 0 or not self._open)
+            if self._open:
+                self._waiting[self._added % len(self._waiting)].append(item)
+                self._added, self._room = self._added + 1, self._room - 1
+                self._some.notify()
+            return self._open
+
+    def next(self, *, after: int | None) -> tuple[int, Any] | None:
+        """The state with the most items that nobody works on, and the first of them; None if there are no more.
+
+        `after` is the state that the caller has worked on.
+        """
+        with self._some:
+            if after is not None:
+                self._free[after] = True
+                self._some.notify()
+            while (mine := self._longest()) is None:
+                if not self._open and not any(self._waiting):
+                    self._some.notify_all()
+                    return None
+                self._some.wait()
+            self._free[mine], self._room = False, self._room + 1
+            self._space.notify()
+            return mine, self._waiting[mine].popleft()
+
+    def _longest(self) -> int | None:
+        ready = [n for n, items in enumerate(self._waiting) if items and self._free[n]]
+        return max(ready, key=lambda n: len(self._waiting[n])) if ready else None
+
+    def close(self) -> None:
+        """Say that no more items come."""
+        with self._some:
+            self._open = False
+            self._some.notify_all()
+
+    def stop(self) -> None:
+        """Let no more items be worked on."""
+        with self._some:
+            self._open = False
+            for items in self._waiting:
+                items.clear()
+            self._some.notify_all()
+            self._space.notify_all()
 
 
 def at_once(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

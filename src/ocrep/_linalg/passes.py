@@ -29,6 +29,8 @@ CHUNK_ENTRIES = 5 * 2**17
 # 32 MB of float64: so much of the rows, as they were read, waits for workers at most. The more, the less they wait for
 # each other.
 _WAITING_ENTRIES = 2**22
+# So many sums for each worker, so that a slow one can be helped; of folds, each would hold several matrices.
+_STATES_EACH = 2
 # Folds of equal shares differ by chance: so much less is taken, that none is a little too large.
 _FOLD_MARGIN = 0.9
 # Reflections work on so many rows per column at a time: each time R is triangularized again, which adds a third.
@@ -165,7 +167,9 @@ class LocalPasses:
         else:
             items = rows.read_by(each)
         waiting = items_waiting(workers, each, first.shape[1])
-        return _merged(work.kind, accumulate(work.step(rows, workers), items, workers, waiting=waiting))
+        each_worker = _STATES_EACH if work.n_held == 1 and work.kind in (FoldGrams, FoldPreconditioned) else 1
+        step = work.step(rows, workers)
+        return _merged(work.kind, accumulate(step, items, workers, waiting=waiting, states_each=each_worker))
 
     def _workers(self, work: Work[Summary], n_rows: int) -> int:
         """One on a device, else as many as there are and memory allows, for blocks of so many rows."""
@@ -195,7 +199,8 @@ class SumsWork(Generic[AllSums]):
 
     @property
     def copies(self) -> int:
-        return int(self.kind.kind.copies)
+        # Gram matrices need none besides the features; what is preconditioned is written behind a column of ones.
+        return 1 if self.kind is FoldGrams else 2 + int(self.empty.counts.intercept)
 
     @property
     def n_held(self) -> int:
@@ -302,7 +307,7 @@ def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
     """
     if n_features > WIDEST_SHARED:
         return 1
-    entries = n_rows * n_features + (n_held + 1) * n_features**2
+    entries = n_rows * n_features + _matrices(n_held) * n_features**2
     return max(1, min(worker_count(), WORKER_ENTRIES // entries))
 
 
@@ -313,8 +318,13 @@ def chunk_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1
     the more workers there are, the larger their operations must be, as far as memory allows.
     """
     most = min(CHUNK_ENTRIES * max(2, workers) // 2, BLOCK_ENTRIES)
-    room = (WORKER_ENTRIES // workers - (n_held + 1) * width**2) // copies
+    room = (WORKER_ENTRIES // workers - _matrices(n_held) * width**2) // copies
     return max(1, max(CHUNK_ENTRIES, min(most, room)) // width)
+
+
+def _matrices(n_held: int) -> int:
+    """How many matrices M × M a worker holds: those of its states, and a product that is added to one."""
+    return 1 + max(n_held, _STATES_EACH)
 
 
 def item_rows(chunk: int, workers: int, n_folds: int, n_rows: int | None) -> int:

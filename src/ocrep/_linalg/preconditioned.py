@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,8 +31,6 @@ class PreconditionedSums:
     R1: Triangle
     products: Products
     counts: Counts
-    copies: ClassVar[int] = 3
-    """How many copies of the rows are held while they are added."""
 
     @classmethod
     def about(cls, R1: Triangle, counts: Counts) -> PreconditionedSums:
