@@ -16,6 +16,7 @@ from ocrep._linalg.solve import solve
 from ocrep._linalg.triangle import Triangle
 
 SHAPES = {"tall": (300, 20), "several panels": (400, 300), "square": (20, 20), "wide": (7, 20), "no features": (9, 0)}
+SHAPES |= {"nearly 500": (480, 470), "500": (520, 500)}
 
 
 def rows(n, k, n_targets=3, seed=0):
@@ -45,6 +46,16 @@ def test_products_and_residuals_are_those_of_the_rows(shape, library):
     np.testing.assert_allclose(R.T @ R, F.T @ F, atol=1e-13 * n * k)
     np.testing.assert_allclose(R.T @ QtT, F.T @ T, atol=1e-13 * n * k)
     np.testing.assert_allclose(left, left_over(A, k), atol=1e-13)
+
+
+@pytest.mark.parametrize(("k", "factored"), [(450, 450), (451, 501), (500, 501), (501, 501)])
+def test_numpy_is_given_so_many_columns_that_it_lets_go_of_the_interpreter(k, factored, monkeypatch):
+    """It does so for more than 500; below 451 columns of zeros would cost more than they save."""
+    given, qr = [], np.linalg.qr
+    monkeypatch.setattr(np.linalg, "qr", lambda A, mode: (given.append(A.shape[1]), qr(A, mode=mode))[1])
+    A = rows(510, k)
+    Triangle.of(A[:, :k], A[:, k:])
+    assert given == [factored]
 
 
 def test_empty_and_dependent_features_leave_what_least_squares_leaves():

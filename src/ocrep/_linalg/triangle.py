@@ -11,6 +11,9 @@ from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
 
 # So many reflections are applied to the targets at a time.
 _PANEL = 128
+# NumPy's QR holds the interpreter for 500 columns or fewer, and workers then wait for each other. Where few columns are
+# missing, as many of zeros cost less.
+_FREE_COLUMNS, _MOST_ZEROS = 501, 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +86,9 @@ def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
     if m == 0:
         return F[:0, :], T[:0, :], T
     if isinstance(F, np.ndarray):
-        reflectors, tau = np.linalg.qr(F, mode="raw")
+        zeros = _FREE_COLUMNS - k if n >= k and 0 < _FREE_COLUMNS - k <= _MOST_ZEROS else 0
+        reflectors, tau = np.linalg.qr(np.pad(F, ((0, 0), (0, zeros))) if zeros else F, mode="raw")
+        reflectors, tau = reflectors[:k], tau[:m]
         R = np.tril(reflectors[:, :m]).T
         _check_sizes(R)
         Z = _reflected(reflectors, tau, T)
