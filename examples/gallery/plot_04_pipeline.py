@@ -8,6 +8,7 @@ never held whole, γ is searched without a grid, and cross-validation costs almo
 
 from time import perf_counter
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
@@ -40,3 +41,9 @@ print(f"error: pipeline {theirs:.4f}, class {ours:.4f}; time: {slow / fast:.0f} 
 # Exact three-fold cross-validation is faster still, and works on streams and files too.
 again, error = timed(network.set_params(gamma="kfold"))
 print(f"error with kfold: {error:.4f}; time: {slow / again:.0f} to 1")
+
+# %%
+figure, axis = plt.subplots(figsize=(6, 2.2), layout="constrained")
+axis.barh(['class, gamma="kfold"', 'class, gamma="loo"', "pipeline with RidgeCV"], [again, fast, slow])
+axis.set(xlabel="seconds of fitting")
+plt.show()

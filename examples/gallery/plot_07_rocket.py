@@ -8,6 +8,7 @@ is ``RidgeClassifierCV``. ``TikhonovClassifier`` takes its place, with probabili
 
 from time import perf_counter
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.metrics import log_loss
@@ -28,6 +29,12 @@ def series(label):
 
 labels = rng.integers(0, 3, n_rows)
 X = np.stack([series(label) for label in labels])
+
+figure, axes = plt.subplots(3, 1, figsize=(6, 3.6), layout="constrained", sharex=True)
+for label, axis in enumerate(axes):
+    axis.plot(X[labels == label][0])
+    axis.set(ylabel=f"class {label}")
+plt.show()
 
 
 # %%

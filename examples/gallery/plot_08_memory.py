@@ -9,6 +9,7 @@ at once.
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import ocrep
@@ -27,7 +28,9 @@ rows.flush()
 # Arrays on disk go into ``fit`` as they are. For files of rows, ``ocrep.scan("data/*.parquet", target="y")``
 # does the same.
 on_disk = np.load(Path(folder.name, "rows.npy"), mmap_mode="r")
-model = PinvRegressor(200, random_state=0).fit(ocrep.scan(on_disk[:, :-1], on_disk[:, -1]))
+model = PinvRegressor(300, weight_init="pairs", units_see=2, random_state=0).fit(
+    ocrep.scan(on_disk[:, :-1], on_disk[:, -1])
+)
 print(f"γ = {model.gamma_:.3g} from {model.factor_.counts.n_seen} rows")
 
 # %%
@@ -41,4 +44,10 @@ errors = [
     )
 ]
 print(f"RMSE {np.sqrt(np.mean(errors)):.3f}, of which 0.100 is noise")
+some = on_disk[:500]
+plt.figure(figsize=(4.5, 4), layout="constrained")
+plt.scatter(some[:, -1], model.predict(some[:, :-1]), s=8)
+plt.axline((0, 0), slope=1, color="grey", linestyle=":")
+plt.gca().set(xlabel="target", ylabel="prediction")
+plt.show()
 folder.cleanup()

@@ -6,6 +6,7 @@ Three hospitals want one model. Their rows must not leave the house, but a facto
 whatever the number of patients.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from ocrep import Factor, rules
@@ -35,6 +36,12 @@ print(
 )
 
 # %%
-# What a factor reveals: sums of squares and products of the columns, and so means and correlations. A column
-# that is not
-# zero for one patient only is revealed. Agree on columns and on a least number of rows first.
+# What a factor reveals: sums of squares and products of the columns, and so means and correlations. A column that is
+# nonzero for one patient only reveals that patient. Agree on columns and on a least number of rows first.
+figure, axis = plt.subplots(figsize=(6, 3.2), layout="constrained")
+for number, factor in enumerate(sent, 1):
+    axis.semilogy(factor.spectrum().sigma, ".-", label=f"hospital {number}")
+axis.semilogy(merged.sigma, "k.-", label="all three, merged")
+axis.set(xlabel="index", ylabel="singular value")
+axis.legend()
+plt.show()
