@@ -51,6 +51,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::ocrep.exceptions.RuleEdgeWarning")  # the noisiest targets
 @pytest.mark.parametrize(("fit", "name"), CASES, ids=lambda part: getattr(part, "__name__", part))
 def test_every_rule_chooses_for_each_target_what_it_chooses_for_that_alone(fit, name):
     X, Y = problem()

@@ -11,7 +11,7 @@ from ocrep._linalg.arrays import EPS, Array, array_namespace, take_rows, to_host
 from ocrep._linalg.blocks import slices_of
 from ocrep._linalg.spectrum import Spectrum
 
-# Fewer γ, targets or directions are predicted one by one.
+# Fewer γ, targets, rows or directions are predicted one by one.
 _FEW = 16
 # Coefficients that change by less than this are told by few combinations of them, right to 10⁻¹¹ of each.
 _RANGE, _NEGLIGIBLE = 100.0, 64.0 * EPS
@@ -42,7 +42,7 @@ def squared_errors(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[A
     to tell their gains: those of γ far below or above all eigenvalues hardly differ.
     """
     xp = array_namespace(P)
-    if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1], P.shape[1]) < _FEW or gamma.dtype == xp.complex128:
+    if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1], *P.shape) < _FEW or gamma.dtype == xp.complex128:
         return _one_by_one(P, Z, T, gamma, gain)
     order = np.argsort(to_host(gamma[:, 0]), kind="stable")
     errors = [
@@ -81,15 +81,17 @@ def _told_by_few(gains: Array) -> Iterator[tuple[Array, Array]]:
 def _by_combinations(P: Array, Z: Array, T: Array, weights: Array, combinations: Array) -> Array:
     """The errors for gains that are `weights` (g × r) times `combinations` (r × p)."""
     xp, (n, p), (g, r) = array_namespace(P), P.shape, weights.shape
-    errors = []
-    for some in slices_of(T.shape[1], max(g * n, r * p, 1)):
-        X = xp.matrix_transpose(combinations)[:, :, None] * Z[:, None, some]
-        q = X.shape[2]
-        predicted = xp.reshape(xp.matmul(P, xp.reshape(X, (p, r * q))), (n, r, q))
-        predicted = xp.reshape(xp.permute_dims(predicted, (1, 0, 2)), (r, n * q))
-        left = T[None, :, some] - xp.reshape(xp.matmul(weights, predicted), (g, n, q))
-        errors.append(xp.sum(left * left, axis=1))
-    return xp.concat(errors, axis=1)
+    total: Array = 0.0
+    for rows in slices_of(n, r * p):
+        # Combinations × rows, so that all predictions of some targets are one product.
+        scaled = xp.reshape(combinations[:, None, :] * P[None, rows, :], (-1, p))
+        height, errors = scaled.shape[0] // r, []
+        for some in slices_of(T.shape[1], max(g, r) * height):
+            predicted = xp.matmul(weights, xp.reshape(xp.matmul(scaled, Z[:, some]), (r, -1)))
+            left = T[None, rows, some] - xp.reshape(predicted, (g, height, -1))
+            errors.append(xp.sum(left * left, axis=1))
+        total = total + xp.concat(errors, axis=1)
+    return total
 
 
 def _product(P: Array, X: Array) -> Array:

@@ -26,8 +26,8 @@ from ocrep._linalg.svd import rank_tolerance
 _MOST_ENTRIES, _FEW_ENTRIES, _MUCH_WIDER = 2**23, 2**18, 8
 # The largest difference from the exact error, at the γ that was chosen.
 _CONFIRMED = 1e-7
-# Each step of refinement leaves about ε·σ₁²/γ of the error before it: one is enough up to this.
-_STEPS, _ONE_STEP = 2, 1e-8
+# Each step of refinement leaves about ε·σ₁²/γ of the error before it: from here on one is needed, and then two.
+_ONE_STEP, _TWO_STEPS = 1e-13, 1e-8
 # Eigenvalues below this many times ε·λ₁ are rounding.
 _NOISE = 16.0
 # γ = σ₁·σ_p is right to 10⁻⁶ if λ_p, refined, is above this share of λ₁.
@@ -121,18 +121,24 @@ class QuickFit:
 
     def refined(self, gamma: float | np.ndarray) -> Refined:
         """The output layer of one γ, or one for each target, refined until squaring costs nothing, and its error."""
-        A, scale = self._A, self._values[:, None] + gamma
-        W = self._vectors @ (self._z / scale)
-        W = A.T @ W if self._wide else W
-        squared = EPS * float(np.max(self._values, initial=0.0)) / float(np.min(gamma))
-        for _ in range(1 if squared < _ONE_STEP else _STEPS):
-            slope = A.T @ (self._T - A @ W) - gamma * W
-            if self._wide:  # (AᵀA + γ)⁻¹ = (I − Aᵀ(AAᵀ + γ)⁻¹A)/γ
-                W = W + (slope - A.T @ (self._vectors @ (self._vectors.T @ (A @ slope) / scale))) / gamma
-            else:
-                W = W + self._vectors @ (self._vectors.T @ slope / scale)
+        gamma = np.broadcast_to(gamma, self._T.shape[1:])
+        W = self._vectors @ (self._z / (self._values[:, None] + gamma))
+        W = self._A.T @ W if self._wide else W
+        lost = EPS * np.max(self._values, initial=0.0) / gamma
+        for limit in (_ONE_STEP, _TWO_STEPS):
+            some = np.flatnonzero(lost >= limit)
+            if len(some):
+                W[:, some] += self._step(W[:, some], self._T[:, some], gamma[some])
         error = self._Y - self._X @ W
         return Refined(np.sum(error * error, axis=0) + self._left, W, self._mean_T - self._mean_H @ W)
+
+    def _step(self, W: np.ndarray, T: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        """What is missing from the weights, by the slope at the rows themselves."""
+        A, V, scale = self._A, self._vectors, self._values[:, None] + gamma
+        slope = A.T @ (T - A @ W) - gamma * W
+        if self._wide:  # (AᵀA + γ)⁻¹ = (I − Aᵀ(AAᵀ + γ)⁻¹A)/γ
+            return (slope - A.T @ (V @ (V.T @ (A @ slope) / scale))) / gamma
+        return V @ (V.T @ slope / scale)
 
 
 class QuickFolds(FoldFactors):
@@ -218,7 +224,7 @@ def _refined_singular_value(A: np.ndarray, gram: np.ndarray, sigma: float) -> fl
     # Not quite the eigenvalue, since the matrix must not be singular.
     shifted = gram - (1.0 - 1e-6) * sigma**2 * np.eye(len(gram))
     v = np.cos(np.arange(len(gram)) ** 2)
-    for _ in range(_STEPS + 2):
+    for _ in range(4):
         v = np.linalg.solve(shifted, v)
         v /= np.linalg.norm(v)
     return float(np.linalg.norm(A @ v))
