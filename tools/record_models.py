@@ -69,12 +69,13 @@ def models() -> dict[str, Any]:
         "TROPELMRegressor": literature.TROPELMRegressor(6, **FEW).fit(X, y),
         "PrunedELMRegressor": literature.PrunedELMRegressor(6, **FEW).fit(X, y),
         "Pipeline": pipeline().fit(frame(X), y),
+        "Pipeline-fit_table": ocrep.fit_table(frame(X).assign(y=y), "y", test=0.0, n_hidden=5),
     }
 
 
 def outputs(model: Any, name: str) -> np.ndarray:
     """What a model gives for the rows: features, probabilities, outputs of a classifier, or numbers."""
-    X = frame(rows()[0]) if name == "Pipeline" else rows()[0]
+    X = frame(rows()[0]) if name.startswith("Pipeline") else rows()[0]
     for method in ("predict_proba", "decision_function", "predict", "transform"):
         if hasattr(model, method):
             return np.asarray(getattr(model, method)(X))
