@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.utils.estimator_checks import check_estimator
-from support.advice import some_advice
 
-from ocrep import PinvClassifier, PinvRegressor, RandomLayer
+from ocrep import RandomLayer
 
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.standard_normal((40, 3)), np.full(40, 7.0)])
@@ -61,10 +59,3 @@ def test_other_activations_have_no_centre(activation):
         layer(bias_range=(0, 1)).fit(X)
     with pytest.raises(ValueError, match="weight_init='rows' takes units from training rows with different inputs"):
         layer().fit(np.ones((5, 2)))
-
-
-@some_advice
-@pytest.mark.parametrize("kind", [PinvRegressor, PinvClassifier])
-def test_scikit_learn_finds_no_fault(kind):
-    options = {"activation": "gaussian", "weight_init": "rows", "direct_link": False, "fit_intercept": True}
-    check_estimator(kind(150, gamma="kfold", random_state=0, **options), on_skip=None)

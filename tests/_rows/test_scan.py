@@ -171,7 +171,7 @@ def test_files_of_float32_and_float64_go_together_in_any_order(frame, tmp_path, 
     whole = pd.concat([part.astype(float) for part in parts])
     expected = model(input_scaling=scale).fit(np.ascontiguousarray(whole[NAMES]), whole["y"])
     fitted = model(input_scaling=scale).fit(scan(tmp_path, target="y"))
-    np.testing.assert_array_equal(fitted.coef_, expected.coef_)
+    np.testing.assert_allclose(fitted.coef_, expected.coef_, rtol=1e-10)  # blocks end at other rows
     np.testing.assert_array_equal(fitted.layer_.weights_, expected.layer_.weights_)
 
 

@@ -42,6 +42,7 @@ PAIRS = (
     {"weight_init": "pairs", "activation": "gaussian", "input_scaling": None},
     {"weight_init": "pairs", "units_see": 2},
 )
+ROWS = {"n_hidden": 150, "gamma": "kfold", "activation": "gaussian", "weight_init": "rows", "direct_link": False}
 LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": None}, {"activation": "gaussian"}, *PAIRS)
 
 
@@ -50,7 +51,7 @@ LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": No
         *(RandomLayer(**options) for options in LAYER_VARIANTS),
         *(PinvRegressor(**options) for options in VARIANTS),
         *(PinvClassifier(**options) for options in VARIANTS),
-        *(kind(**options) for kind in (PinvRegressor, PinvClassifier) for options in PAIRS),
+        *(kind(**options) for kind in (PinvRegressor, PinvClassifier) for options in (*PAIRS, ROWS)),
         TikhonovRegressor(),
         TikhonovRegressor("ocrep", fit_intercept=False),
         TikhonovClassifier(),

@@ -216,4 +216,5 @@ def _texts(column: Any, name: str, start: int) -> np.ndarray:
 def _without_missing(words: Any) -> Any:
     """Return texts, null where one stands for a missing value."""
     missing = pc.is_in(words, pyarrow.array(MISSING_WORDS, type=words.type))
-    return pc.if_else(missing, pyarrow.scalar(None, type=words.type), words)
+    # `if_else` with null reads other bytes of a slice, up to pyarrow 19.
+    return pc.replace_with_mask(words, missing, pyarrow.scalar(None, type=words.type))
