@@ -12,7 +12,7 @@ from ocrep.datasets import load
 
 X, y = load("housing", return_X_y=True)
 table = compare_rules(X, y, n_hidden=100, random_state=0)
-print(table.head(8).to_string())
+print(table.head(8))
 
 # %%
 # The curve shows why rules differ little here: the error is flat around its minimum. OCReP takes the γ of the best

@@ -69,8 +69,10 @@ def test_the_path_equals_separate_fits(gamma, options, n_rows):
     for line in path.itertuples():
         model = PinvRegressor(line.n_hidden, gamma=gamma, random_state=0, store_folds=True, **options).fit(*train)
         assert line.gamma == pytest.approx(model.gamma_, rel=1e-4)
-        assert line.condition == pytest.approx(model.condition_number_, rel=100 * EPS * model.condition_number_ + 1e-9)
-        assert line.regularized_condition == pytest.approx(model.regularized_condition_number_, rel=1e-3)
+        assert line.condition_number == pytest.approx(
+            model.condition_number_, rel=100 * EPS * model.condition_number_ + 1e-9
+        )
+        assert line.condition == pytest.approx(model.regularized_condition_number_, rel=1e-3)
         error = np.sqrt(np.mean((model.predict(test[0]) - test[1]) ** 2))
         assert line.test_error == pytest.approx(error, rel=1e-4)
 

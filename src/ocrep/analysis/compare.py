@@ -34,6 +34,7 @@ def compare_rules(
     n_folds: int = 3,
     task: str = "auto",
     sample_weight: Any = None,
+    details: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
     """Compare rules for γ on one network, at the cost of one fit.
@@ -56,6 +57,8 @@ def compare_rules(
         "auto": a regression if y holds floating-point numbers; a classification for text, booleans and few integers.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the training rows.
+    details : bool, default=False
+        Whether to add the columns that do not fit a terminal of 80 characters.
     **options
         Further parameters of the estimator: of `PinvRegressor` or `PinvClassifier` (`activation`, `weight_init`,
         `weight_scale`, `input_scaling`, `direct_link`, `fit_intercept`, `solver`, `random_state`, `class_weight`), or
@@ -64,12 +67,12 @@ def compare_rules(
     Returns
     -------
     DataFrame
-        One row per rule, in the order of `rules`, or by increasing `cv_error` if `rules` is None. Columns: `rule`,
-        `gamma`, `condition` (μ(H^reg)), `dof` (effective degrees of freedom), `train_error`, `cv_error` (exact k-fold,
-        at the γ chosen on all rows), `test_error` (if `test` is given), `edge` (the end of the search range at which
-        the optimum lies), `floored` (whether the precision floor decided), `seconds` (time to choose γ), and `reason`
-        (why a rule does not apply). Errors are RMSE, or the share of misclassified rows; class weights do not affect
-        them.
+        One row per rule, by its name, in the order of `rules`, or by increasing `cv_error` if `rules` is None. Columns:
+        `gamma` (NaN if the rule does not apply), `cv_error` (exact k-fold, at the γ chosen on all rows), `test_error`
+        (if `test` is given) and `condition` (μ(H^reg)). With `details` also `train_error`, `dof` (effective degrees of
+        freedom), `edge` (the end of the search range at which the optimum lies), `floored` (whether the precision floor
+        decided), `seconds` (time to choose γ), and `reason` (why a rule does not apply). Errors are RMSE, or the share
+        of misclassified rows; class weights do not affect them.
 
     See Also
     --------
@@ -82,8 +85,8 @@ def compare_rules(
     >>> from ocrep.datasets import load
     >>> X, y = load("housing", return_X_y=True)
     >>> table = compare_rules(X, y, n_hidden=50, rules=["ocrep", "gcv", 0.1], random_state=0)
-    >>> list(table["rule"])
-    ['ocrep', 'gcv', '0.1']
+    >>> list(table.index), list(table.columns)
+    (['ocrep', 'gcv', '0.1'], ['gamma', 'cv_error', 'condition'])
     """
     pandas = _pandas()
     model = _estimator(y, task, n_hidden, options, store_folds=n_folds).fit(X, y, sample_weight=sample_weight)
@@ -91,15 +94,18 @@ def compare_rules(
     table = [_rule_line(evaluator, rule) for rule in rules_to_compare(rules)]
     chosen = [line for line in table if "gamma" in line]
     gammas = np.array([line["gamma"] for line in chosen])
-    errors = {"train_error": evaluator.training_errors, "cv_error": evaluator.cv_errors}
+    errors = {"cv_error": evaluator.cv_errors}
     if test is not None:
         errors["test_error"] = evaluator.test_errors
+    if details:
+        errors["train_error"] = evaluator.training_errors
     for name, error in errors.items() if chosen else ():
         for line, value in zip(chosen, error(gammas), strict=True):
             line[name] = float(value)
-    columns = ["rule", "gamma", "condition", "dof", *errors, "edge", "floored", "seconds", "reason"]
-    frame = pandas.DataFrame(table, columns=columns)
-    return frame if rules is not None else frame.sort_values("cv_error", ignore_index=True)
+    columns = ["gamma", "cv_error", *(["test_error"] if test is not None else []), "condition"]
+    columns += ["train_error", "dof", "edge", "floored", "seconds", "reason"] if details else []
+    frame = pandas.DataFrame(table, columns=["rule", *columns]).set_index("rule")
+    return frame if rules is not None else frame.sort_values("cv_error")
 
 
 def hidden_size_path(
@@ -145,7 +151,7 @@ def hidden_size_path(
     Returns
     -------
     DataFrame
-        One row per size. Columns: `n_hidden`, `gamma`, `condition` (μ(H)), `regularized_condition` (μ(H^reg)),
+        One row per size. Columns: `n_hidden`, `gamma`, `condition_number` (μ(H)), `condition` (μ(H^reg)),
         `cv_error` (RMSE of the coded targets; a rule that does not cross-validate chooses γ anew on each training
         part), `test_error` (RMSE, or the share of misclassified rows), and `reason` (why the rule does not apply at
         a size).
@@ -179,7 +185,7 @@ def hidden_size_path(
     evaluator = Evaluator.of(model, test=_checked_test(test))
     n_fixed = model.factor_.n_features - chosen[-1]
     table = [{"n_hidden": m, **_size_line(evaluator.leading(n_fixed + m), rule)} for m in chosen]
-    columns = ["n_hidden", "gamma", "condition", "regularized_condition", "cv_error", "test_error", "reason"]
+    columns = ["n_hidden", "gamma", "condition_number", "condition", "cv_error", "test_error", "reason"]
     return pandas.DataFrame(table, columns=columns)
 
 
@@ -204,8 +210,8 @@ def _size_line(size: Evaluator, rule: Rule) -> dict[str, Any]:
         return {"reason": str(reason)}
     test_error = None if size.test is None else float(size.test_errors(np.array([gamma]))[0])
     line = {"gamma": gamma, "cv_error": cv_error, "test_error": test_error}
-    condition, regularized = float(size.spectrum.condition()), float(size.spectrum.condition(gamma))
-    return {**line, "condition": condition, "regularized_condition": regularized}
+    plain, regularized = float(size.spectrum.condition()), float(size.spectrum.condition(gamma))
+    return {**line, "condition_number": plain, "condition": regularized}
 
 
 def _checked_sizes(sizes: Any) -> list[int]:

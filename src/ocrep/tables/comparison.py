@@ -123,9 +123,9 @@ def _on_one_split(
     X, y, X_test, y_test = prepare(problem, test=test, seed=seed)
     chosen = {"rules": rules, "n_hidden": n_hidden, "task": problem.task, "random_state": seed}
     with as_data_errors():
-        table = compare_rules(X, y, test=(X_test, y_test), **chosen)
-    for line in table.to_dict("records"):
-        yield line["rule"], float(line["test_error"]), line["reason"] if isinstance(line["reason"], str) else ""
+        table = compare_rules(X, y, test=(X_test, y_test), details=True, **chosen)
+    for name, line in table.iterrows():
+        yield str(name), float(line["test_error"]), line["reason"] if isinstance(line["reason"], str) else ""
     for name, model in simple_models(X, y, labels=problem.task == "classification", boosting=True, seed=seed).items():
         yield name, _error(problem.task, model.predict(X_test), y_test), ""
     for name, kind in (_LITERATURE[problem.task] if published else {}).items():
