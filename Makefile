@@ -104,7 +104,7 @@ $(VENV)/.created:
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
 	@echo "Installing ocrep into $(VENV) with NumPy, SciPy, scikit-learn, pandas, pyarrow, matplotlib and a few small"
-	@echo "libraries (about a minute) ..."
+	@echo "libraries, 520 MB in all (about a minute) ..."
 	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	@touch $@
 
