@@ -2,11 +2,18 @@
 
 
 class RuleEdgeWarning(UserWarning):
-    """The γ that a rule chose says that another network, or other inputs, would do better; the message says which.
+    """γ lies at an end of its range, or the error on held-out rows is no better than the mean's; `fit` says what to try.
 
     Examples
     --------
     >>> import warnings
+    >>> import numpy as np
+    >>> from ocrep import TikhonovRegressor
     >>> from ocrep.exceptions import RuleEdgeWarning
-    >>> warnings.filterwarnings("ignore", category=RuleEdgeWarning)
+    >>> X, noise = np.random.default_rng(0).normal(size=(2, 60, 1))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", RuleEdgeWarning)
+    ...     model = TikhonovRegressor().fit(X, noise[:, 0])
+    >>> model.choice_.advice[:40]
+    'On rows held out the error is 1.05 times'
     """
