@@ -116,6 +116,23 @@ def test_it_equals_the_pipeline_in_memory(form, n_workers, target, gamma, tmp_pa
         assert found.classes_.tolist() == wanted.classes_.tolist()
 
 
+@pytest.mark.parametrize("gamma", ["loo", "ocrep_cv"])
+def test_of_many_rows_a_sample_teaches_probabilities_and_all_else_is_the_same(gamma, tmp_path, monkeypatch):
+    frame = table_of().drop(columns=["y", "grade"])
+    problem = read_problem(write(frame, tmp_path / "rows.csv"), "label")
+    settings = Settings(n_hidden=12, gamma=gamma, class_weight="balanced")
+    whole = train(problem, settings, test=0).model[-1]
+    monkeypatch.setattr("ocrep.tables.training.MOST_ROWS", 500)
+    sampled = train(problem, settings, test=0).model[-1]
+    assert type(sampled) is PinvClassifier
+    assert sampled.get_params() == whole.get_params()
+    assert sampled.gamma_ == pytest.approx(whole.gamma_, rel=1e-9)
+    np.testing.assert_allclose(sampled.coef_, whole.coef_, rtol=1e-6, atol=1e-9)
+    slopes = sampled.calibrator_.slope, whole.calibrator_.slope
+    assert not np.array_equal(*slopes)
+    np.testing.assert_allclose(*slopes, atol=0.5)
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_the_held_out_score_equals_that_of_the_pipeline_in_memory(form, tmp_path):
     frame = table_of().drop(columns=["label", "grade"])

@@ -190,7 +190,7 @@ def simple_models(
     X, y = _dense(X[chosen]), y[chosen]
     if labels and len(np.unique(y)) < 2:
         return {}
-    linear = LogisticRegression(max_iter=300) if labels else RidgeCV(np.logspace(-3, 4, 8))
+    linear = LogisticRegression(max_iter=100) if labels else RidgeCV(np.logspace(-3, 4, 8))
     models = {LINEAR: make_pipeline(StandardScaler(), linear)}
     if boosting:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor

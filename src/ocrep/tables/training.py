@@ -17,6 +17,7 @@ from ocrep._features.frames import FrameInputs
 from ocrep._files.formats import DataError
 from ocrep._rows.scan.scan import ProgressFunction, Scan
 from ocrep.analysis.assessment import Assessment, Assessor, sample_size
+from ocrep.analysis.scores import MOST_ROWS
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.estimators.base import fit_silently
 from ocrep.rules import Rule, resolve
@@ -217,10 +218,21 @@ def _fit(
     trained = network(part.rows.target.task, settings)
     if with_folds and resolve(trained.gamma).folds is None:
         trained.set_params(store_folds=True)
+    # Probabilities come from the outputs of left-out rows, which are held: those of a sample where rows are many.
+    sampled = isinstance(trained, PinvClassifier) and trained.calibrate is not None and part.survey.n_rows > MOST_ROWS
+    search = _only_candidate(trained) if sampled else trained
     with as_data_errors():
-        fit_silently(trained, Scan(part.source(), part.classes, progress))
+        fit_silently(search, Scan(part.source(), part.classes, progress))
+    trained = search.best_estimator_ if sampled else trained
     model = Pipeline([("columns", part.coding.transformer), ("network", trained)])
     return model, perf_counter() - start
+
+
+def _only_candidate(network: Network) -> Any:
+    """A search with one candidate: it trains on all rows, and calibrates on `MOST_ROWS` of them."""
+    parameters = network.get_params(deep=False)
+    common = {name: parameters.pop(name) for name in PinvClassifierCV().get_params(deep=False) if name in parameters}
+    return PinvClassifierCV([parameters], selection_rows=MOST_ROWS, **common)
 
 
 def prepare(problem: Problem, *, test: float, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
