@@ -2,7 +2,7 @@
 
 
 class RuleEdgeWarning(UserWarning):
-    """γ lies at an end of its range, or the held-out error is no better than the mean's; `fit` says what to try.
+    """The γ lies at an end of its range, or the error on held-out rows is no better than the mean's: see the message.
 
     Examples
     --------
