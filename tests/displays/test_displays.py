@@ -7,6 +7,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from support.pages import run_page
 from support.problems import smooth_problem
 
@@ -48,6 +50,38 @@ def drawn(kind, model, **options):
 
 def labels(display):
     return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("kind", [*ONE_MODEL, GammaPathDisplay, HiddenSizeDisplay])
+def test_a_pipeline_is_drawn_as_its_network_is_on_the_rows_it_sees(kind):
+    scaler, network = StandardScaler(), PinvRegressor(40, random_state=0)
+    pipeline = make_pipeline(scaler, network).fit(X, Y)
+    alone = PinvRegressor(40, random_state=0).fit(StandardScaler().fit_transform(X), Y)
+    Z = StandardScaler().fit_transform(X)
+    one = drawn(kind, pipeline)
+    other = kind.from_estimator(alone) if kind in ONE_MODEL else kind.from_estimator(alone, Z, Y)
+    for mine, its in zip(one.ax_.get_lines(), other.ax_.get_lines(), strict=True):
+        np.testing.assert_allclose(mine.get_xydata(), its.get_xydata(), rtol=1e-6)
+
+
+def test_the_test_rows_of_a_pipeline_and_one_of_a_single_step():
+    pipeline = make_pipeline(StandardScaler(), PinvRegressor(20, gamma=0.1, random_state=0)).fit(X, Y)
+    display = GammaPathDisplay.from_estimator(pipeline, X, Y, rules=[0.1], X_test=X_TEST, y_test=Y_TEST)
+    at = int(np.argmin(np.abs(display.gammas - 0.1)))
+    rmse = np.sqrt(np.mean((pipeline.predict(X_TEST) - Y_TEST) ** 2))
+    assert display.errors["test"][at] == pytest.approx(rmse)
+    single = make_pipeline(PinvRegressor(20, random_state=0)).fit(X, Y)
+    assert len(GainDisplay.from_estimator(single).sigma) == 25
+
+
+def test_steps_that_are_not_fitted_are_fitted_as_copies():
+    pipeline = make_pipeline(StandardScaler(), PinvRegressor(20, random_state=0))
+    display = HiddenSizeDisplay.from_estimator(pipeline, X, Y)
+    expected = HiddenSizeDisplay.from_estimator(pipeline[-1], StandardScaler().fit_transform(X), Y)
+    np.testing.assert_allclose(display.cv_error, expected.cv_error)
+    assert not hasattr(pipeline[0], "scale_")
+    with pytest.raises(NotFittedError):
+        GainDisplay.from_estimator(pipeline)
 
 
 @pytest.mark.parametrize("kind", [*ONE_MODEL, GammaPathDisplay, HiddenSizeDisplay])

@@ -12,11 +12,13 @@ from sklearn.base import is_classifier
 from ocrep.analysis.compare import hidden_size_path
 from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma_grid
 from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, VERMILION, Display
+from ocrep.displays.pipelines import network_of, rows_for
 from ocrep.estimators import PinvClassifierCV, PinvRegressorCV
 from ocrep.estimators.base import ClosedForm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.pipeline import Pipeline
 
 MARKERS = "oDs^vP*X<>phd"
 SHOWN_RULES = ("ocrep", "ocrep_cv", "kfold", "gcv")
@@ -70,7 +72,7 @@ class GammaPathDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: ClosedForm,
+        model: ClosedForm | Pipeline,
         X: Any,
         y: Any,
         *,
@@ -86,8 +88,8 @@ class GammaPathDisplay(Display):
 
         Parameters
         ----------
-        model : estimator
-            A fitted estimator of this library.
+        model : estimator or Pipeline
+            A fitted estimator of this library, or a Pipeline that ends with one.
         X, y : array-like
             The rows it was trained on, without sample weights.
         rules : iterable of str, Rule or float, default=None
@@ -104,7 +106,8 @@ class GammaPathDisplay(Display):
         GammaPathDisplay
             The picture, drawn.
         """
-        network = Evaluator.of(model, (X, y), test=both_or_none(X_test, y_test)).with_folds(len(y))
+        X, X_test = rows_for(model, X), rows_for(model, X_test)
+        network = Evaluator.of(network_of(model), (X, y), test=both_or_none(X_test, y_test)).with_folds(len(y))
         choices = [network.apply(rule) for rule in (SHOWN_RULES if rules is None else rules)]
         choices = [choice for choice in choices if choice.gamma is not None]
         chosen = np.array([choice.gamma for choice in choices], dtype=float)
@@ -171,7 +174,7 @@ class HiddenSizeDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: ClosedForm,
+        model: ClosedForm | Pipeline,
         X: Any,
         y: Any,
         *,
@@ -183,8 +186,8 @@ class HiddenSizeDisplay(Display):
 
         Parameters
         ----------
-        model : PinvRegressor, PinvClassifier, PinvRegressorCV or PinvClassifierCV
-            The network, fitted or not.
+        model : PinvRegressor, PinvClassifier, PinvRegressorCV, PinvClassifierCV or Pipeline
+            The network, or a Pipeline that ends with it; fitted or not.
         X, y : array-like
             Training rows.
         sizes : sequence of int, default=None
@@ -199,15 +202,16 @@ class HiddenSizeDisplay(Display):
         HiddenSizeDisplay
             The picture, drawn.
         """
-        if isinstance(model, PinvRegressorCV | PinvClassifierCV):
-            model = model.best_estimator_
-        options = model.get_params(deep=False)
+        X, network = rows_for(model, X, y), network_of(model)
+        if isinstance(network, PinvRegressorCV | PinvClassifierCV):
+            network = network.best_estimator_
+        options = network.get_params(deep=False)
         if "n_hidden" not in options:
-            raise ValueError(f"{type(model).__name__} has no hidden units: use PinvRegressor or PinvClassifier.")
+            raise ValueError(f"{type(network).__name__} has no hidden units: use PinvRegressor or PinvClassifier.")
         for own in ("store_folds", "calibrate"):
             options.pop(own, None)
         n_hidden, gamma = options.pop("n_hidden"), options.pop("gamma")
-        task = "classification" if is_classifier(model) else "regression"
+        task = "classification" if is_classifier(network) else "regression"
         if sizes is None:
             largest = options["max_hidden"] if n_hidden == "auto" else n_hidden
             some = np.geomspace(1, largest, MOST_SIZES).round().astype(int)

@@ -14,24 +14,26 @@ from ocrep._linalg.factor import rank_tolerance
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.analysis.evaluator import check_one_gamma, gamma_grid
 from ocrep.displays.base import BLACK, BLUE, GREY, VERMILION, Display
+from ocrep.displays.pipelines import network_of
 from ocrep.estimators.base import ClosedForm
 from ocrep.rules import OCReP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.pipeline import Pipeline
 
 FINE = 300
 
 
 class _SpectralDisplay(Display):
     @classmethod
-    def from_estimator(cls, model: ClosedForm, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
+    def from_estimator(cls, model: ClosedForm | Pipeline, *, ax: Axes | None = None, **line_kwargs: Any) -> Self:
         """Draw a fitted model.
 
         Parameters
         ----------
-        model : estimator
-            A fitted estimator of this library.
+        model : estimator or Pipeline
+            A fitted estimator of this library, or a Pipeline that ends with one.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         **line_kwargs : dict
@@ -42,11 +44,12 @@ class _SpectralDisplay(Display):
         Display
             The picture, drawn.
         """
-        check_is_fitted(model)
-        check_one_gamma(model.gamma_)
-        if not model.rank_:
+        network = network_of(model)
+        check_is_fitted(network)
+        check_one_gamma(network.gamma_)
+        if not network.rank_:
             raise ValueError("All features are zero, so H has no singular values to draw: fit on other features.")
-        return cls._of(model, model.spectrum_).plot(ax, **line_kwargs)
+        return cls._of(network, network.spectrum_).plot(ax, **line_kwargs)
 
     @classmethod
     @abstractmethod
