@@ -4,6 +4,10 @@
 class RuleEdgeWarning(UserWarning):
     """The γ lies at an end of its range, or the error on held-out rows is no better than the mean's: see the message.
 
+    See Also
+    --------
+    ocrep.rules.Choice : Its `edge` says at which end γ lies.
+
     Examples
     --------
     >>> import warnings

@@ -3,11 +3,10 @@
 import doctest
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 from numpydoc.validate import validate
-from support.pages import ROOT, load_tool
+from support.pages import load_tool
 
 CHECKED = {"GL08", "PR01", "PR02", "PR03", "RT01", "RT03", "SS01", "SS02", "SS03", "SS06"}
 
@@ -56,7 +55,6 @@ def test_every_public_method_is_called_in_an_example_of_a_class_that_has_it():
 @pytest.mark.parametrize("name", [name for name, found in OBJECTS.items() if _examples(found)])
 def test_examples_run_and_print_what_they_say(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("docs").symlink_to(ROOT / "docs")
     kind = OBJECTS[name]
     own = [kind, *(found for _, found in public_names.methods(kind))] if inspect.isclass(kind) else [kind]
     runner = doctest.DocTestRunner()

@@ -117,6 +117,11 @@ class Spectrum:
     left : LeftVectors or None
         The left singular vectors, where they came without another look at the rows.
 
+    See Also
+    --------
+    Factor : Where a spectrum comes from.
+    ocrep.rules.Rule : What chooses γ from it.
+
     Examples
     --------
     >>> import numpy as np

@@ -31,6 +31,10 @@ class PairedComparison:
     n_splits : int
         Number of splits compared.
 
+    See Also
+    --------
+    corrected_paired_t_test : Makes it.
+
     Examples
     --------
     >>> from ocrep import significance
@@ -59,6 +63,10 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     -------
     PairedComparison
         Mean difference, t, two-sided p-value and number of splits.
+
+    See Also
+    --------
+    ocrep.compare_rules : Errors of many rules on one split.
 
     Notes
     -----

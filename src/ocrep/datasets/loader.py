@@ -40,6 +40,10 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Bunc
         `frame` (inputs and target together with `as_frame`, else None) and `DESCR` (origin, citation,
         licence, coding).
 
+    See Also
+    --------
+    info : A table of all data sets.
+
     Notes
     -----
     Abalone's categorical input `sex` is one number, M = 0, F = 1, I = 2, so that there are 8 inputs as in the

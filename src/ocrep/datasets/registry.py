@@ -31,6 +31,10 @@ class DataSet:
     notes : str
         What else to know.
 
+    See Also
+    --------
+    load : The data themselves.
+
     Examples
     --------
     >>> from ocrep.datasets import info
@@ -91,6 +95,10 @@ def names() -> list[str]:
     list of str
         The names.
 
+    See Also
+    --------
+    info : Sizes, tasks and licences too.
+
     Examples
     --------
     >>> from ocrep import datasets
@@ -107,6 +115,10 @@ def info() -> DataSets:
     -------
     tuple of DataSet
         One record for each data set.
+
+    See Also
+    --------
+    load : The data themselves.
 
     Examples
     --------

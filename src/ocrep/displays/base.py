@@ -23,6 +23,10 @@ class Display(Documented, ABC):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Where it is drawn.
+
+    See Also
+    --------
+    ocrep.report.write_report : An interactive page with these pictures and a verdict.
     """
 
     ax_: Axes

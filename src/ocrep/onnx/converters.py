@@ -17,6 +17,10 @@ from ocrep.onnx.network import ESTIMATORS, Graph, OnnxExportError, label, networ
 def register() -> None:
     """Register our estimators with skl2onnx, alone and as steps of a pipeline; calling it twice is harmless.
 
+    See Also
+    --------
+    to_onnx : Converts a model without registering anything.
+
     Examples
     --------
     >>> import ocrep

@@ -49,6 +49,11 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     onnx.ModelProto
         The graph.
 
+    See Also
+    --------
+    save_onnx : Writes the graph to a file.
+    register : Lets skl2onnx convert our estimators.
+
     Examples
     --------
     >>> from ocrep import PinvRegressor, onnx
@@ -82,6 +87,11 @@ def save_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32
         Type of the numbers in inputs and results.
     example : data frame, default=None
         Some rows of input, as in `to_onnx`.
+
+    See Also
+    --------
+    to_onnx : Gives the graph instead of a file.
+    ocrep.save_model : A file that becomes the same model again.
 
     Examples
     --------

@@ -37,6 +37,10 @@ ESTIMATORS: tuple[type, ...] = (*_HIDDEN, *_ON_NETWORK)
 class OnnxExportError(ValueError):
     """A model cannot be written as an ONNX graph; the message says why and what to do.
 
+    See Also
+    --------
+    to_onnx : Raises it.
+
     Examples
     --------
     >>> from ocrep import PinvRegressor, onnx

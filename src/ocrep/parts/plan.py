@@ -64,6 +64,10 @@ def plan(
     Plan
         Complete, or waiting for `with_survey`: see `Plan.missing`.
 
+    See Also
+    --------
+    ocrep.scan : Rows on one machine that do not fit into memory.
+
     Examples
     --------
     >>> from ocrep import PinvRegressor, parts
@@ -99,9 +103,7 @@ def plan(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """How every part of the rows is turned into factors; the same for all, small, and made to be sent (pickled).
-
-    Made by `ocrep.parts.plan`.
+    """How every part of the rows is turned into factors: small, the same for all, pickled and sent; made by `plan`.
 
     Parameters
     ----------

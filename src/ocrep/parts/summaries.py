@@ -149,6 +149,10 @@ class Part(Numbered):
     summary : Factor or FoldFactors or None
         The factor of the rows, or one per fold; None if the parts have no rows.
 
+    See Also
+    --------
+    Plan : Makes parts, and a model of them.
+
     Examples
     --------
     >>> from ocrep import TikhonovRegressor, parts
@@ -191,6 +195,10 @@ class Survey(Numbered):
         The numbers of the parts.
     summary : object or None
         What was found; None if the parts have no rows.
+
+    See Also
+    --------
+    Plan : Makes surveys, and is completed by them.
 
     Examples
     --------

@@ -108,6 +108,10 @@ class Diagnosis:
     goodness : Goodness or None
         Scores beside those of simple models, if there are test rows.
 
+    See Also
+    --------
+    write_report : Makes a page of it.
+
     Examples
     --------
     >>> from ocrep import PinvRegressor
@@ -212,6 +216,11 @@ def diagnose(
     -------
     Diagnosis
         The numbers; `write_report` makes a page of them.
+
+    See Also
+    --------
+    write_report : Makes a page of the result.
+    ocrep.compare_rules : A table of all rules only.
 
     Examples
     --------

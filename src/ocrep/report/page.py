@@ -41,6 +41,10 @@ def write_report(diagnosis: Diagnosis, path: str | os.PathLike[str]) -> None:
     path : path
         The file to write. An interrupted write leaves an existing file unchanged.
 
+    See Also
+    --------
+    diagnose : Computes the numbers.
+
     Examples
     --------
     >>> from ocrep import PinvRegressor

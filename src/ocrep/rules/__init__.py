@@ -47,6 +47,10 @@ def names() -> list[str]:
     list of str
         The names, in alphabetical order.
 
+    See Also
+    --------
+    resolve : The rule of a name.
+
     Examples
     --------
     >>> from ocrep import rules
@@ -68,6 +72,10 @@ def resolve(gamma: Any) -> Rule:
     -------
     Rule
         The rule.
+
+    See Also
+    --------
+    names : All names.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,10 @@ Targets: TypeAlias = Literal["each", "none", "together"]
 class NotApplicable(ValueError):  # noqa: N818 - it is read in tables, not only in tracebacks
     """A rule cannot choose γ for this problem; the message says why and what to use instead.
 
+    See Also
+    --------
+    Rule.choose : Raises it.
+
     Examples
     --------
     >>> import numpy as np
@@ -41,6 +46,11 @@ class NotApplicable(ValueError):  # noqa: N818 - it is read in tables, not only 
 
 class Rule(Documented, ABC):
     """One way to choose γ.
+
+    See Also
+    --------
+    ocrep.compare_rules : A table of all rules on one network.
+    ocrep.rules.resolve : A rule by its name.
 
     Examples
     --------
@@ -69,8 +79,7 @@ class Rule(Documented, ABC):
     @property
     def description(self) -> str:
         """Formula, assumptions and reference, as the documentation prints them."""
-        text = inspect.cleandoc(type(self).__doc__ or "")
-        return text.partition("\n\nParameters\n")[0].partition("\n\nExamples\n")[0]
+        return re.split(r"\n\n[A-Z][A-Za-z ]+\n-{3,}\n", inspect.cleandoc(type(self).__doc__ or ""))[0]
 
     def for_own_features(self) -> Self:
         """The same rule for features that the user brings, whose columns may have any units."""

@@ -52,6 +52,10 @@ class Curve:
     criterion : array of shape (n_gammas,), or (n_gammas, n_targets) with one γ per target
         The quantity to minimise, at each γ.
 
+    See Also
+    --------
+    Choice : What holds it.
+
     Examples
     --------
     >>> import numpy as np
@@ -107,6 +111,10 @@ class Choice:
     advice : str or None
         What γ at an end of its range means, or an error on held-out rows no better than the mean's, and what to try;
         `fit` warns with it (`ocrep.exceptions.RuleEdgeWarning`).
+
+    See Also
+    --------
+    Curve : The criterion that was searched.
 
     Examples
     --------

@@ -37,6 +37,11 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     ModelFileError
         If the model holds something that a file cannot keep.
 
+    See Also
+    --------
+    load_model : Reads such files.
+    ocrep.onnx.save_onnx : Writes a graph that runs without Python.
+
     Examples
     --------
     >>> import tempfile
@@ -79,6 +84,11 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     ModelFileError
         If the file is not a model file, is damaged, holds types that are not trusted, or was written by a newer
         version.
+
+    See Also
+    --------
+    save_model : Writes such files.
+    ocrep.onnx.save_onnx : Writes a graph that runs without Python.
 
     Examples
     --------

@@ -15,6 +15,10 @@ from ocrep import __version__
 def show_versions() -> None:
     """Print the versions of Python, ocrep and the libraries it can use, the BLAS, and the number of usable cores.
 
+    See Also
+    --------
+    sklearn.show_versions : The same for scikit-learn.
+
     Examples
     --------
     >>> import ocrep

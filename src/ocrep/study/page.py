@@ -48,6 +48,10 @@ def report(source: str | Path | Study, folder: str | Path | None = None) -> Path
     Path
         The report.
 
+    See Also
+    --------
+    run : Makes the results.
+
     Examples
     --------
     >>> from ocrep import study

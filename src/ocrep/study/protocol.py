@@ -99,6 +99,10 @@ class Protocol:
     literature : tuple of str
         The methods that are compared with.
 
+    See Also
+    --------
+    run : Runs it.
+
     Examples
     --------
     >>> from ocrep.study import Protocol

@@ -54,6 +54,10 @@ def run(
     Results
         The rows of all jobs, new and old.
 
+    See Also
+    --------
+    report : Judges the results.
+
     Examples
     --------
     >>> from ocrep import study

@@ -93,6 +93,11 @@ def about(folder: str | Path) -> dict[str, Any]:
     dict
         The description.
 
+    See Also
+    --------
+    run : Makes the results.
+    report : Judges them.
+
     Examples
     --------
     >>> from ocrep import study
@@ -166,6 +171,11 @@ def load_study(source: str | Path) -> Study:
     Study
         Results and description.
 
+    See Also
+    --------
+    run : Makes the results.
+    report : Judges them.
+
     Examples
     --------
     >>> from ocrep import study
@@ -203,6 +213,11 @@ def publish(folder: str | Path, path: str | Path) -> Path:
     -------
     Path
         The file.
+
+    See Also
+    --------
+    run : Makes the results.
+    report : Judges them.
 
     Examples
     --------
