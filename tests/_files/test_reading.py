@@ -164,3 +164,7 @@ def test_files_that_are_not_one_table(tmp_path):
     (tmp_path / "c.csv").touch()
     with pytest.raises(DataError, match=r"c\.csv is empty"):
         table_reader(tmp_path)
+
+
+def test_signs_that_are_marks_too_are_passed_over():
+    assert options_that_read(["1'234.5", "2"], Reading(strip=",")) == {"thousands": "'"}

@@ -1,5 +1,7 @@
 """`fit_table`: the same model from a pandas frame, a polars frame, an Arrow table and a file."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import polars
@@ -115,6 +117,13 @@ def test_what_is_not_a_table():
         model.predict(frame.drop(columns="k"))
     with pytest.raises(ValueError, match="Column 'x' must hold numbers, as in training, but row 1 holds 'word'"):
         model.predict(frame.head(1).assign(x="word"))
+
+
+def test_without_pandas_one_sentence_says_what_to_install(monkeypatch):
+    frame = table()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"fit_table needs pandas and pyarrow: pip install \"ocrep\[files\]\""):
+        fit_table(frame, "y")
 
 
 def test_a_graph_is_that_of_the_columns_and_the_network(tmp_path, monkeypatch, capsys):

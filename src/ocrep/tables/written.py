@@ -28,7 +28,8 @@ def looks_like_number(text: str) -> bool:
 
 def options_that_read(texts: Sequence[str], reading: Reading = PLAIN) -> dict[str, Any]:
     """The fields of `Reading` under which all texts are numbers, besides those given; empty if there are none."""
-    signs = "".join(sign for sign in _SIGNS if sign in reading.strip or any(sign in text for text in texts))
+    more = (sign for sign in _SIGNS if sign not in reading.strip and any(sign in text for text in texts))
+    signs = reading.strip + "".join(more)
     words = tuple(dict.fromkeys(text.strip() for text in texts if not any(map(str.isdigit, text))))
     if len(words) > _MOST_WORDS:
         return {}
