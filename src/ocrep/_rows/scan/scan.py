@@ -87,7 +87,7 @@ def scan(
     --------
     >>> import ocrep
     >>> with open("rows.csv", "w") as file:
-    ...     _ = file.write("x,y\n0,1\n1,3\n2,5\n")
+    ...     _ = file.write("x,y\\n0,1\\n1,3\\n2,5\\n")
     >>> model = ocrep.TikhonovRegressor(0.0).fit(ocrep.scan("rows.csv", target="y"))
     >>> float(model.coef_[0].round(6))
     2.0
