@@ -246,3 +246,14 @@ def test_errors_as_json(here, capsys):
     error = {"message": "There is no file none.csv.", "exit_code": 3, "meaning": "the data cannot be used"}
     assert json.loads(shown.out) == {"error": error}
     assert shown.err == "ocrep: There is no file none.csv.\n"
+
+
+@pytest.mark.parametrize("more", [[], ["--test", "0"]])
+def test_a_model_that_learned_nothing_is_noted_once_with_and_without_held_out_rows(here, capsys, more):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcy")).to_csv("t.csv", index=False)
+    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--candidates", "quick", *more]) == 0
+    told = capsys.readouterr()
+    assert told.out.count("Note: ") == 1
+    assert "Note: On rows held out the error is" in told.out
+    assert not told.err

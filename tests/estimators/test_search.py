@@ -280,6 +280,11 @@ def test_too_few_distinct_rows_are_refused():
     for estimator, y in ((PinvRegressorCV(LAYERS), np.arange(6.0)), (PinvClassifierCV(LAYERS), np.arange(6) % 2)):
         with pytest.raises(ValueError, match="too few or too alike"):
             estimator.fit(np.ones((6, 2)), y)
+    for candidates in ("quick", "default"):
+        with pytest.raises(
+            ValueError, match=r"^Candidates are compared on rows held out, and 6 sample\(s\) are too few"
+        ):
+            PinvRegressorCV(candidates).fit(np.ones((6, 2)), np.arange(6.0))
 
 
 def test_a_failed_fit_leaves_the_estimator_as_it_was():

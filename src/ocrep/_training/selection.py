@@ -10,6 +10,9 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
+from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.memory import available_memory
 from ocrep._linalg.parallel import at_once
 from ocrep._rows.compared import Compared, rows_to_compare
@@ -17,7 +20,7 @@ from ocrep._rows.rows import LocalRows, Rows
 from ocrep._rows.survey import needs_of_all
 from ocrep._training.recipe import check_candidates
 from ocrep._training.train import Training, calibrated, train
-from ocrep._training.trial import Candidate, Trial, Tried
+from ocrep._training.trial import Candidate, Trial, Tried, too_few
 
 # Where there are four times as many rows, all candidates are tried on so many first.
 FIRST_ROUND = 3_000
@@ -49,6 +52,8 @@ def select(candidates: Sequence[Candidate], rows: Rows, most_rows: int, report: 
     needs = needs_of_all([recipe.needs for recipe in recipes])
     rounds = rows_to_compare(rows, needs, most_rows, FIRST_ROUND, by_content=by_content)
     last = rounds[-1]
+    if by_content and np.array_equal(last.survey.low, last.survey.high):  # then all would fail, each for its own reason
+        raise too_few(last.n_rows, recipes[0].folds or FoldPlan())
     check_memory(candidates, last.survey.n_inputs, last.n_rows)
     race = _Race(candidates, report)
     for compared in rounds:

@@ -37,6 +37,14 @@ class Candidate:
         return 8 * ((plan.n_folds + 4) * k * k + 4 * min(n_rows, 4 * width) * width)
 
 
+def too_few(n_rows: int, plan: FoldPlan) -> ValueError:
+    """The error for rows that cannot be divided into folds."""
+    return ValueError(
+        f"Candidates are compared on rows held out, and {n_rows} sample(s) are too few or too alike for {plan}: give "
+        "more rows, or train one network without cross-validation."
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
     """What became of one candidate."""
@@ -75,10 +83,7 @@ class Tried:
         folds, rule = solved.folds, recipe.rule
         assert folds is not None
         if len(folds.filled) < 2:
-            raise ValueError(
-                f"Candidates are compared on rows held out, and {folds.n_read} sample(s) are too few or too alike for "
-                f"{folds.plan}: give more rows, or train one network without cross-validation."
-            )
+            raise too_few(folds.n_read, folds.plan)
         quick = quick_folds(folds) if rule.needs == "folds" and not recipe.auto_size else None
         rough = None if quick is None else quick.rough_spectrum()
         if quick is not None and rough is not None:
