@@ -1,9 +1,11 @@
-"""Docstrings inherited by section, and links to pages of classes for scikit-learn's HTML representation."""
+"""Docstrings inherited by section, links to pages of classes for scikit-learn's HTML, and values shown in short."""
 
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable
+from dataclasses import fields
 from inspect import cleandoc, signature
 from typing import Any, TypeVar
 
@@ -11,6 +13,22 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 _BY_NAME = ("Parameters", "Attributes", "See Also")
 _ORDER = ("", *_BY_NAME, "Notes", "References", "Examples")
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 4, 4, 60, 120
+
+
+def shown_in_short(value: Any) -> str:
+    """The `repr` of a dataclass: fields that differ from their defaults, arrays by their shape, long lists cut."""
+    given = [(each.name, getattr(value, each.name), each.default) for each in fields(value) if each.repr]
+    told = [f"{name}={_in_short(found)}" for name, found, default in given if found is not default]
+    return f"{type(value).__name__}({', '.join(told)})"
+
+
+def _in_short(value: Any) -> str:
+    shape = getattr(value, "shape", ())
+    return f"<{' × '.join(map(str, shape))}>" if shape else _SHORT.repr(value)
 
 
 class Linked:

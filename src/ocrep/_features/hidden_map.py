@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ocrep._documentation import shown_in_short
 from ocrep._features.activations import Activation, overwritten
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, to_device_of
 
@@ -17,7 +18,7 @@ from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, 
 _FAR = 2.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HiddenMap:
     """X ↦ H or [X | H], a pure function of arrays; X is the scaled input (x − center)·scale."""
 
@@ -29,6 +30,8 @@ class HiddenMap:
     direct_link: bool
     metric: Array | None = None
     """For radial units, what each scaled input is multiplied by before distances are taken; None leaves them alone."""
+
+    __repr__ = shown_in_short
 
     def __call__(self, X: Any, out: np.ndarray | None = None) -> Array:
         """Apply to a dense array of any library, or to a SciPy sparse matrix.

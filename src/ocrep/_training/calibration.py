@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from ocrep._documentation import shown_in_short
 from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.leave_one_out import left_out_errors, left_out_outputs
@@ -19,12 +20,14 @@ from ocrep._linalg.spectrum import Spectrum
 _SLIGHT = 100.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Calibrator:
     """P(class | outputs) = softmax(slope·outputs + offset); for two classes, the logistic of one output."""
 
     slope: Array
     offset: Array
+
+    __repr__ = shown_in_short
 
     @classmethod
     def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> Calibrator:
@@ -54,12 +57,14 @@ class Calibrator:
         return logits - xp.log(xp.sum(xp.exp(logits), axis=1, keepdims=True))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelCalibrator:
     """P(label | output) = logistic(slope·output + offset), for each of several labels by itself."""
 
     slope: Array
     offset: Array
+
+    __repr__ = shown_in_short
 
     @classmethod
     def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> LabelCalibrator:
@@ -94,7 +99,7 @@ def _logistic(outputs: np.ndarray, has_label: np.ndarray, weights: np.ndarray) -
     return float(model.coef_[0, 0]), float(model.intercept_[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LeftOutErrors:
     """How far off the network was at rows that were left out; of the rows themselves nothing is kept."""
 
@@ -102,6 +107,8 @@ class LeftOutErrors:
     """|error| over its standard deviation in units of the noise, sorted for each target, rows × targets."""
     ranks: Array
     """How many rows have an error so large or smaller, rows × targets."""
+
+    __repr__ = shown_in_short
 
     @classmethod
     def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> LeftOutErrors:

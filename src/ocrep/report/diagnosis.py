@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma
 from ocrep.displays.spectral import levels
 from ocrep.estimators.base import ClosedForm, fit_silently
 from ocrep.report.goodness import Goodness, goodness
+from ocrep.report.table import Table
 from ocrep.report.verdict import Facts, RuleLine, Verdict, judge
 from ocrep.report.wording import percent, readable
 from ocrep.rules import resolve
@@ -28,38 +30,6 @@ class Skipped:
 
     rule: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The table that the rows come from, for a report in its reader's own words.
-
-    Parameters
-    ----------
-    inputs : list of str
-        The columns that are inputs.
-    left_out : dict of str to str
-        The columns that are not, and why.
-    n_dropped : int
-        Rows without a target, which were dropped.
-    command : str
-        The command that trains on the table; the options that are advised are added to it.
-
-    Examples
-    --------
-    >>> from ocrep import TikhonovRegressor
-    >>> from ocrep.datasets import load
-    >>> from ocrep.report import Table, diagnose
-    >>> X, y = load("machine_cpu", return_X_y=True)
-    >>> table = Table([f"column {k}" for k in range(6)], {"name": "ignored"}, command="ocrep fit cpu.csv --target erp")
-    >>> diagnose(TikhonovRegressor(), X, y, rules=["kfold"], table=table).advised
-    'ocrep fit cpu.csv --target erp --gamma kfold'
-    """
-
-    inputs: list[str]
-    left_out: dict[str, str] = field(default_factory=dict)
-    n_dropped: int = 0
-    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +141,15 @@ class Diagnosis:
             A few digits.
         """
         return percent(error) if self.task == "classification" and error == error else readable(error, 4)
+
+    def _repr_html_(self) -> str:
+        """The questions and answers, for notebooks."""
+        good = [] if self.goodness is None else [self.goodness.finding]
+        rows = "".join(
+            f"<tr><th style='text-align: left'>{escape(finding.question)}</th><td>{escape(finding.answer)}</td></tr>"
+            for finding in (*good, *self.verdict.findings)
+        )
+        return f"<table><caption><b>{escape(self.title)}</b></caption>{rows}</table>"
 
     def to_json(self) -> str:
         """Return all numbers as strict JSON; infinity and NaN become null.

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from ocrep._documentation import shown_in_short
 from ocrep._rows.device import on_device
 from ocrep.analysis.advice import CLEARLY, WEAK_RANKING, Advice
 from ocrep.analysis.assessment import Assessment, assess
@@ -35,7 +36,7 @@ class RocCurve:
     true_positive: list[float] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Goodness:
     """Scores on held-out rows, predictions to look at, and what to change.
 
@@ -71,15 +72,17 @@ class Goodness:
     'Is it good?'
     """
 
-    finding: Finding
+    finding: Finding = field(repr=False)
     n_test: int
     models: dict[str, dict[str, float]]
-    advice: list[Advice]
+    advice: list[Advice] = field(repr=False)
     true: list[float] = field(default_factory=list, repr=False)
     predicted: list[float] = field(default_factory=list, repr=False)
     classes: list[str] = field(default_factory=list, repr=False)
     confusion: list[list[int]] = field(default_factory=list, repr=False)
     roc: list[RocCurve] = field(default_factory=list, repr=False)
+
+    __repr__ = shown_in_short
 
 
 def goodness(model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any) -> Goodness | None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ocrep._documentation import shown_in_short
 from ocrep._rows.checks import is_missing
 from ocrep._rows.scan.arrays import ArraySource, is_on_disk
 from ocrep._rows.scan.iterables import IterableSource
@@ -21,7 +22,7 @@ from ocrep._rows.scan.source import Source
 ProgressFunction = Callable[[int, "int | None"], None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scan:
     """Rows that `fit` and `predict_blocks` read block by block; made by `ocrep.scan`."""
 
@@ -30,6 +31,8 @@ class Scan:
     progress: ProgressFunction | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 60.0
+
+    __repr__ = shown_in_short
 
 
 def scan(

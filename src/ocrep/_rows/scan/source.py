@@ -20,6 +20,9 @@ class Source(ABC):
     once: bool = False
     """Whether the rows can be read only once."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
     @abstractmethod
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """All rows for training, from the beginning, but for the first `skip`; without inputs X has no columns."""
