@@ -1,9 +1,12 @@
 """Work on chunks: every row once, the same result on any number of threads, BLAS left as it was."""
 
+import itertools
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovRegressor
 from ocrep._linalg import parallel
 from ocrep._linalg.blocks import BLOCK_ENTRIES
+from ocrep._linalg.gram import GramSums
 from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, one_blas_thread, worker_count
 from ocrep._linalg.passes import CHUNK_ENTRIES as CHUNK
 from ocrep._linalg.passes import WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, workers_for
@@ -311,6 +315,47 @@ def test_a_failure_stops_all_workers_and_frees_blas(threads, source):
     assert threading.active_count() == before
     assert len(done) < 30
     assert worker_count() == 3
+
+
+def test_an_interrupt_while_the_last_items_are_worked_on_stops_all_workers(threads):
+    """All items have been read, and the caller waits for the workers: they would need 25 seconds more."""
+    threads(2)
+    before, done = threading.active_count(), []
+
+    def step(state, item):
+        done.append(item)
+        if item == 2:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        if item >= 2:
+            time.sleep(0.05)
+        return item
+
+    with pytest.raises(KeyboardInterrupt):
+        accumulate(step, iter(range(1000)), 2, waiting=1000)
+    assert threading.active_count() == before
+    assert len(done) < 500
+    assert worker_count() == 2
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
+def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(threads, failure, monkeypatch):
+    threads(2)
+    X = np.random.default_rng(0).uniform(-1, 1, size=(60_000, 8))
+    model = PinvRegressor(60, random_state=0).fit(X, X[:, 0])
+    before, n_threads, calls = dict(vars(model)), threading.active_count(), itertools.count()
+    add = GramSums.add
+
+    def fails(sums, *block):
+        if next(calls) == 3:
+            raise failure
+        return add(sums, *block)
+
+    monkeypatch.setattr(GramSums, "add", fails)
+    with pytest.raises(failure):
+        model.fit(X, X[:, 1])
+    assert vars(model) == before
+    assert threading.active_count() == n_threads
+    assert worker_count() == 2
 
 
 @pytest.mark.parametrize("copies", [1, 3])

@@ -21,6 +21,8 @@ Result = TypeVar("Result")
 CHUNK_ENTRIES = 2**17
 # Fewer rows at a time would cost more in calls than they save in memory.
 _FEWEST_ROWS = 16
+# Python does not see an interrupt that comes right before it waits for a lock: so many seconds later it looks again.
+_PATIENCE = 0.2
 # Starting a thread costs about as much as a chunk.
 _CHUNKS_PER_THREAD = 2
 
@@ -104,11 +106,13 @@ def _run_workers(
         for item in items:
             if not turns.add(item):
                 break
-    except BaseException as failure:
+        turns.close()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_PATIENCE)
+    except BaseException as failure:  # of the reading, or an interrupt
         failures.append(failure)
         turns.stop()
-    finally:
-        turns.close()
         for thread in threads:
             thread.join()
     if failures:
@@ -127,7 +131,8 @@ class _Turns:
     def add(self, item: Any) -> bool:
         """Let one more item wait, as soon as there is room; False if nobody will work on it."""
         with self._space:
-            self._space.wait_for(lambda: self._room > 0 or not self._open)
+            while not self._space.wait_for(lambda: self._room > 0 or not self._open, _PATIENCE):
+                pass
             if self._open:
                 self._waiting[self._added % len(self._waiting)].append(item)
                 self._added, self._room = self._added + 1, self._room - 1
