@@ -37,7 +37,7 @@ def himalaya(X: np.ndarray, rule: rules.KFold) -> Any:
     from himalaya.ridge import RidgeCV
 
     set_backend("numpy")
-    # In batches, since all predictions of all targets would need 100 GB; larger batches are no faster.
+    # In batches, since all predictions of all targets would need much memory; larger batches were no faster.
     batches = {"n_targets_batch": 1_000, "n_alphas_batch": 5}
     return RidgeCV(
         np.asarray(rule.grid), fit_intercept=True, cv=PredefinedSplit(rule.folds.of(X)), solver_params=batches
