@@ -35,16 +35,16 @@ class Reading:
     """Between the values of a line; "" guesses."""
 
     def __post_init__(self) -> None:
-        if len(self.decimal) != 1 or self.decimal.isalnum():
-            raise ValueError(f"decimal={self.decimal!r} must be one mark, such as a comma.")
+        if len(self.decimal) != 1 or self.decimal.isalnum() or not self.decimal.isascii():
+            raise ValueError(f"decimal={self.decimal!r} must be one mark of ASCII, such as a comma.")
         if len(self.thousands) > 1 or self.thousands.isalnum() or self.thousands == self.decimal:
             raise ValueError(f"thousands={self.thousands!r} must be one mark, and not the decimal mark {self.decimal}.")
         if any(sign.isdigit() or sign in "+-" or sign in self.decimal + self.thousands for sign in self.strip):
             raise ValueError(f"strip={self.strip!r} must hold signs that are no part of a number, such as $ or %.")
-        if len(self.delimiter) > 1 or self.delimiter in ('"', "\n", "\r"):
-            raise ValueError(f"delimiter={self.delimiter!r} must be one character, or tab.")
+        if len(self.delimiter) > 1 or self.delimiter in ('"', "\n", "\r", "\0") or not self.delimiter.isascii():
+            raise ValueError(f"delimiter={self.delimiter!r} must be one character of ASCII, or tab.")
         try:
-            codecs.lookup(self.encoding)
+            "".encode(self.encoding)
         except (LookupError, ValueError):
             raise ValueError(f"encoding={self.encoding!r} is not known: examples are latin-1 and utf-16.") from None
 

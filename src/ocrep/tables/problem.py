@@ -183,10 +183,13 @@ def _why_left_out(column: ColumnSurvey, n_rows: int, dates: str) -> str:
 def _near_numbers(survey: TableSurvey, reading: Reading) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
     """Text columns that mostly look like numbers, as with 1,234 or 0,5 or a dash for a missing value; and remedies."""
     found, remedies = {}, {}
+    quotes = "" if reading.decimal == PLAIN.decimal else "'"  # `Reading` puts them around 1.5 if that is not a number
     for name, column in survey.columns.items():
-        sample = column.texts.in_order()[:_SAMPLE] if column.kind == "text" and column.odd is not None else []
-        if column.odd is not None and 2 * sum(map(looks_like_number, sample)) > len(sample):
-            row, text = column.odd
+        if column.kind != "text" or column.odd is None:
+            continue
+        sample = [text.strip(quotes) for text in column.texts.in_order()[:_SAMPLE]]
+        if 2 * sum(map(looks_like_number, sample)) > len(sample):
+            row, text = column.odd[0], column.odd[1].strip(quotes)
             found[name] = f"{text!r} in row {row + 1:,}"
             remedies[name] = options_that_read([*sample, text], reading)
     return found, remedies
