@@ -13,7 +13,7 @@ SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/
 	tests/serialization
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs study test test-browser test-jax test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
+.PHONY: demo docs fuzz study test test-browser test-jax test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
 
 demo: $(VENV)/.installed  ## train on a bundled table beside boosting and forests, and write a report (under a minute)
 	@$(BIN)/python examples/demo.py

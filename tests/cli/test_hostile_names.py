@@ -123,6 +123,13 @@ def test_names_of_files_that_are_not_utf_8(tmp_path, monkeypatch, capsys):
     assert "its name is not UTF-8; give it another name" in said(capsys)[1]
 
 
+def test_a_name_that_ends_in_nul_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table("t.csv", "a\0", "y")
+    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops"]) == DATA
+    assert r"the column name 'a\x00' ends in a NUL character: rename the column." in said(capsys)[1]
+
+
 LONG = "x" * 300
 
 

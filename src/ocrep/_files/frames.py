@@ -59,7 +59,8 @@ def read_blocks(
         for batch in reader.batches(names, dict.fromkeys(names, pyarrow.string())):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             inputs = {name: as_kind(reading.column(columns[name]), kind, name, start) for name, kind in kinds.items()}
-            kept = batch.select(list(keep)).to_pandas(types_mapper=pandas.ArrowDtype)
+            own = batch.select(list(keep)).replace_schema_metadata(None)  # what pandas left there may be damaged
+            kept = own.to_pandas(types_mapper=pandas.ArrowDtype)
             yield TableBlock(start, _frame(inputs), kept)
             start += batch.num_rows
     if start == 0:

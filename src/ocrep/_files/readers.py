@@ -87,7 +87,7 @@ class Reader(ABC):
         """Turn what the libraries raise into a `DataError` that names the file, and the line where that is known."""
         try:
             yield
-        except (pyarrow.ArrowException, OSError, EOFError, csv.Error) as error:
+        except (pyarrow.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
             raise DataError(self._explain(error)) from error
 
     def _explain(self, error: Exception) -> str:
@@ -123,6 +123,9 @@ class FileReader(Reader):
             raise DataError(
                 f"{self.name}: the column name {twice[0]!r} appears more than once: give each column its own name."
             )
+        cut = [name for name in names if name.endswith("\0")]  # NumPy's texts end where NULs begin
+        if cut:
+            raise DataError(f"{self.name}: the column name {cut[0]!r} ends in a NUL character: rename the column.")
         return names
 
     def schema(self) -> Any:
@@ -173,7 +176,10 @@ class ArrowReader(FileReader):
         return self._file().schema
 
     def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-        return self._cut(batch.select(list(columns)) for batch in self._stored_batches())
+        # Nothing in such a file has been checked yet: offsets and text may point anywhere.
+        for batch in self._cut(batch.select(list(columns)) for batch in self._stored_batches()):
+            batch.validate(full=True)
+            yield batch
 
     def n_rows(self) -> int:
         return sum(batch.num_rows for batch in self._stored_batches())

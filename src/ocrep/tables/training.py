@@ -154,7 +154,8 @@ def example_rows(model: Any) -> Any:
     about = describe(model)
     if about is None:
         return None
-    return pandas.DataFrame({name: [MISSING if kind == "text" else 0.0] for name, kind in about.kinds.items()})
+    values: dict[str, Any] = {"text": MISSING, "date": "2020-01-01"}
+    return pandas.DataFrame({name: [values.get(kind, 0.0)] for name, kind in about.kinds.items()})
 
 
 def train(

@@ -265,8 +265,15 @@ def export(
 
 def _load(path: Path) -> Any:
     from ocrep.serialization import ModelFileError, load_model
+    from ocrep.tables.loaded import check_description
 
     try:
-        return load_model(path)
+        model = load_model(path)
     except OSError as error:
         raise ModelFileError(str(error) if error.strerror is None else f"{path}: {error.strerror}.") from error
+    try:
+        check_description(model)
+    except Exception as error:  # the content of the file causes whatever goes wrong here
+        reason = (str(error).splitlines() or [""])[0]
+        raise ModelFileError(f"{path} is damaged: {type(error).__name__}: {reason}") from error
+    return model

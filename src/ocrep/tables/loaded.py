@@ -1,0 +1,36 @@
+"""A model of a table that was read from a file: whether it can predict rows of such a table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, get_args
+
+import numpy as np
+
+from ocrep._files.reading import Reading
+from ocrep.tables.problem import InputKind
+from ocrep.tables.target import Task
+from ocrep.tables.training import describe, example_rows, known_texts
+
+
+def check_description(model: Any) -> None:
+    """Raise an error unless a model of a table predicts finite numbers, or labels, for a row of such a table."""
+    about = describe(model)
+    if about is None:
+        return
+    Reading.from_json(about.reading)
+    kinds, texts = about.kinds, [about.target, *about.kinds, *about.ids, *about.scores]
+    if not kinds or not set(kinds.values()) <= set(get_args(InputKind)) or about.task not in get_args(Task):
+        raise ValueError("it does not know the kinds of its columns.")
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("it does not know the names of its columns.")
+    if not all(isinstance(number, int | float) for number in [about.n_rows, *about.scores.values()]):
+        raise ValueError("its scores are not numbers.")
+    row = example_rows(model).assign(**{name: text[:1] for name, text in known_texts(model).items()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outputs = [model.predict_proba(row)] if hasattr(model, "predict_proba") else []
+        outputs += [np.atleast_1d(model.predict(row))]
+    for values in outputs:
+        if len(values) != 1 or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+            raise ValueError("its predictions are not finite.")
