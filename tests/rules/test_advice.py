@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_friedman1
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_friedman1, make_regression
 from sklearn.model_selection import GridSearchCV
 
 from ocrep import PinvClassifier, PinvRegressor, PinvRegressorCV, TikhonovClassifier, TikhonovRegressor, parts, rules
@@ -102,6 +102,14 @@ def test_a_flat_criterion_is_silent_at_the_lower_end():
     assert model.choice_.advice is None
 
 
+def test_a_criterion_that_hardly_falls_is_silent_at_the_lower_end():
+    """A few well-conditioned features: no regularization is nearly as good as the best, and nothing is wrong."""
+    inputs, y = make_regression(200, 10, noise=10.0, random_state=0)
+    choice = TikhonovRegressor("kfold").fit(inputs, y).choice_
+    assert (choice.edge, choice.advice) == ("low", None)
+    assert choice.curve.criterion[0] < choice.curve.criterion[8]
+
+
 def test_a_handful_of_rows_tells_too_little_for_advice():
     silent = TikhonovRegressor("kfold").fit(X[:9], NOISE[:9]).choice_
     assert (silent.edge, silent.advice) == ("high", None)
@@ -109,8 +117,13 @@ def test_a_handful_of_rows_tells_too_little_for_advice():
         TikhonovRegressor("kfold").fit(X[:12], NOISE[:12])
 
 
-def test_targets_that_are_all_equal_are_silent():
-    assert TikhonovRegressor("kfold").fit(X, np.full(len(X), 0.1)).choice_.advice is None
+@pytest.mark.parametrize("gamma", JUDGING)
+def test_targets_that_are_all_equal_are_silent(gamma):
+    """The mean predicts them, and rounding decides where γ lies."""
+    for value in (0.1, 1e5 / 3.0, 1e3 * np.pi):
+        for weight in (None, RNG.uniform(0.5, 2.0, len(X))):
+            model = TikhonovRegressor(gamma).fit(X, np.full(len(X), value), sample_weight=weight)
+            assert model.choice_.advice is None
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ class _Ends:
         spectrum = self.spectrum
         xp = array_namespace(spectrum.UtT)
         squares = to_host(xp.sum(spectrum.UtT**2, axis=0) + spectrum.residual) / spectrum.weight_sum
-        squares = np.where(squares > (64 * EPS * to_host(spectrum.mean_T)) ** 2, squares, 0.0)
         return squares if isinstance(self.choice.gamma, np.ndarray) else squares.mean(keepdims=True)
 
     @property
@@ -49,12 +48,12 @@ class _Ends:
     def low(self) -> np.ndarray:
         """Whether γ is as small as it may be, and a smaller one would do better, by more than a little."""
         at_end = (np.atleast_1d(self.choice.edge) == "low") | np.atleast_1d(self.choice.floored)
-        return at_end & self._falls(first=True) & ~(self.relative_error < _NOISELESS)
+        return at_end & self._falls(first=True) & ~(self.relative_error < _NOISELESS) & (self.of_mean > 0.0)
 
     @property
     def high(self) -> np.ndarray:
         """Whether γ is as large as it may be; only a given grid can have an end at which a larger γ would do better."""
-        at_end = np.atleast_1d(self.choice.edge) == "high"
+        at_end = (np.atleast_1d(self.choice.edge) == "high") & (self.of_mean > 0.0)
         return at_end if self.rule.grid is None else at_end & self._falls(first=False)
 
     def _falls(self, *, first: bool) -> np.ndarray:
