@@ -6,6 +6,7 @@ from scipy import sparse
 
 from ocrep import PinvRegressor, RandomLayer, TikhonovRegressor, rules
 from ocrep._linalg.triangle import column_lengths
+from ocrep.exceptions import RuleEdgeWarning
 
 
 def problem(shape=(60, 3)):
@@ -71,3 +72,22 @@ def test_the_inverse_of_noise_that_is_only_rounding_is_no_regularization(name):
         TikhonovRegressor(name).fit(X, X @ [1.0, 2.0, 3.0])
     noise = 1e-6 * np.random.default_rng(1).standard_normal(60)
     assert TikhonovRegressor(name).fit(X, X @ [1.0, 2.0, 3.0] + noise).gamma_ > 0.0
+
+
+@pytest.mark.parametrize("size", [1e4, 1e5, 1e6])
+@pytest.mark.parametrize("name", ["gcv", "kfold", "loo", "ocrep_cv"])
+def test_a_small_column_counts_beside_a_large_one(size, name):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    y = X[:, 1] + 0.1 * rng.standard_normal(200)
+    assert TikhonovRegressor(name).fit(X * [size, 1.0], y).score(X * [size, 1.0], y) > 0.98
+
+
+def test_a_floor_that_hides_a_small_column_is_reported():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2)) * [1e5, 1.0]
+    y = X[:, 1] + 0.1 * rng.standard_normal(200)
+    with pytest.warns(RuleEdgeWarning, match="below its floor"):
+        hidden = TikhonovRegressor(rules.GCV(floor=1e-8)).fit(X, y)
+    assert hidden.choice_.floored
+    assert hidden.score(X, y) < 0.9

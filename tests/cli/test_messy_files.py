@@ -1,0 +1,136 @@
+"""Files as they come: each ends in a useful model, or in one sentence that names what helps."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ocrep.cli.exit_codes import DATA, FINE
+from ocrep.cli.running import run
+
+N = 240
+RNG = np.random.default_rng(0)
+A, B = RNG.uniform(1.0, 9.0, N), RNG.uniform(0.0, 100.0, N)
+Y = 3.0 * A + 0.1 * B + 0.1 * RNG.standard_normal(N)
+
+
+def text(*columns, header="a,b,y", sep=",", end="\n"):
+    return end.join([header, *(sep.join(map(str, row)) for row in zip(*columns, strict=True))]) + end
+
+
+PLAIN = text(A.round(3), B.round(3), Y.round(3))
+GERMAN = PLAIN.replace(",", ";").replace(".", ",")
+THOUSANDS = text([f'"{1000 * a:,.1f}"' for a in A], B.round(3), Y.round(3))
+CURRENCY = text([f'"${1000 * a:,.2f}"' for a in A], B.round(3), Y.round(3))
+COLOUR = np.where(A > 5, "größer", "naïve")
+
+# The bytes, what is asked beyond fit, and the R² that a useful model has.
+USEFUL = {
+    "plain": (PLAIN.encode(), [], 0.98),
+    "decimal comma": (GERMAN.encode(), ["--decimal", ","], 0.98),
+    "thousands": (THOUSANDS.encode(), ["--thousands", ","], 0.98),
+    "currency": (CURRENCY.encode(), ["--thousands", ",", "--strip", "$"], 0.98),
+    "BOM": (PLAIN.encode("utf-8-sig"), [], 0.98),
+    "Latin-1": (text(A.round(3), COLOUR, Y.round(3)).encode("latin-1"), ["--encoding", "latin-1"], 0.6),
+    "UTF-16": (PLAIN.encode("utf-16"), ["--encoding", "utf-16"], 0.98),
+    "quotes": (text(*([f'"{v:.3f}"' for v in c] for c in (A, B, Y)), header='"a","b","y"').encode(), [], 0.98),
+    "Windows lines": (PLAIN.replace("\n", "\r\n").encode(), [], 0.98),
+    "ids": (text(np.arange(N) + 10**6, A.round(3), B.round(3), Y.round(3), header="id,a,b,y").encode(), [], 0.95),
+    "dates": (
+        text(pd.date_range("2020-01-01", periods=N).strftime("%Y-%m-%d"), A.round(3), Y.round(3)).encode(),
+        [],
+        0.6,
+    ),
+    "words for missing": (PLAIN.replace(f"{B[3]:.3f}", "unknown").encode(), ["--na", "unknown"], 0.95),
+}
+# The bytes, and words of the one sentence.
+REFUSED = {
+    "Latin-1 taken for UTF-8": (text(A.round(3), COLOUR, Y.round(3)).encode("latin-1"), "--encoding latin-1"),
+    "ragged": (
+        PLAIN.replace("\n", ",7\n", 9).replace(",7\n", "\n", 8).encode(),
+        "line 9: it has 4 values, but the header",
+    ),
+    "constant target": (text(A.round(3), B.round(3), np.full(N, 5)).encode(), "'y' holds only one"),
+    "decimal commas in the target": (GERMAN.encode(), "--decimal"),
+}
+
+
+@pytest.fixture
+def fitted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def fit(data, *more):
+        (tmp_path / "t.csv").write_bytes(data)
+        code = run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "20", *more])
+        out, err = capsys.readouterr()
+        assert (tmp_path / "m.skops").exists() == (code == FINE)
+        assert (err == "") == (code == FINE), err
+        return code, out, err
+
+    return fit
+
+
+@pytest.mark.parametrize("case", USEFUL)
+def test_a_useful_model(case, fitted):
+    data, options, least = USEFUL[case]
+    code, out, err = fitted(data, *options, "--json")
+    assert code == FINE, err
+    assert json.loads(out)["scores"]["r2"] > least
+    assert run(["predict", "m.skops", "t.csv", "-o", "p.csv"]) == FINE  # read as in training
+    assert len(pd.read_csv("p.csv")) == N
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_one_sentence_that_helps(case, fitted):
+    data, words = REFUSED[case]
+    code, out, err = fitted(data)
+    assert (code, out) == (DATA, "")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+@pytest.mark.parametrize(("column", "code", "words"), [(0, FINE, r"holds '5.349\x00' in row 9"), (2, DATA, "1234.5")])
+def test_a_nul_byte_is_named_with_its_cell(column, code, words, fitted):
+    lines = [line.split(",") for line in PLAIN.splitlines()]
+    lines[9][column] += "\0"
+    found, out, err = fitted("\n".join(map(",".join, lines)).encode())
+    assert found == code
+    assert words in " ".join((out + err).split())
+    assert "\0" not in out + err
+
+
+def test_options_that_would_read_a_column_are_named(fitted):
+    for data, words in ((CURRENCY, "--thousands , --strip"), (THOUSANDS, "--thousands ,")):
+        code, out, _ = fitted(data.encode())
+        assert code == FINE
+        assert words in " ".join(out.split())
+
+
+def test_a_leak_gives_a_score_that_is_too_good_to_miss(fitted):
+    _, out, _ = fitted(text(A.round(3), (Y / 7).round(6), Y.round(3)).encode(), "--json")
+    assert json.loads(out)["scores"]["r2"] > 0.999
+
+
+def test_a_rare_class_of_two_rows(fitted):
+    labels = np.where(np.arange(N) < 2, "rare", np.where(A > 5, "high", "low"))
+    code, out, err = fitted(text(A.round(3), B.round(3), labels).encode(), "--json")
+    assert code == FINE, err
+    assert json.loads(out)["scores"]["error"] < 0.2
+
+
+def test_500_columns(fitted):
+    X = np.random.default_rng(1).standard_normal((N, 500)).round(2)
+    header = ",".join([*(f"c{i}" for i in range(500)), "y"])
+    code, out, err = fitted(text(*X.T, (2.0 * X[:, 0]).round(2), header=header).encode(), "--json")
+    assert code == FINE, err
+    assert len(json.loads(out)["inputs"]) == 500
+
+
+def test_200_000_rows(fitted):
+    rng = np.random.default_rng(2)
+    a, b = rng.uniform(size=(2, 200_000)).round(4)
+    frame = pd.DataFrame({"a": a, "b": b, "y": (np.sin(6.0 * a) + b).round(4)})
+    code, out, err = fitted(frame.to_csv(index=False).encode(), "--json")
+    assert code == FINE, err
+    assert json.loads(out)["scores"]["r2"] > 0.98
