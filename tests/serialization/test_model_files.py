@@ -1,7 +1,6 @@
 """Model files: what comes back is what was saved, nothing in a file runs, and an interrupted save harms nothing."""
 
 import contextlib
-import doctest
 import io
 import json
 import os
@@ -50,7 +49,7 @@ from ocrep.literature import (
     RELMRegressor,
     TROPELMRegressor,
 )
-from ocrep.serialization import ModelFileError, model_files, model_info
+from ocrep.serialization import ModelFileError, model_info
 from ocrep.serialization.archive import FORMAT, RECORD, digest_of
 from ocrep.serialization.tree import OWN, path_of
 
@@ -613,12 +612,6 @@ def test_without_skops_the_extra_is_named(file, monkeypatch):
     for call in (lambda: load_model(file), lambda: save_model(PinvRegressor(3), file)):
         with pytest.raises(ImportError, match=r"pip install \"ocrep\[models\]\""):
             call()
-
-
-def test_the_example_is_true():
-    result = doctest.testmod(model_files)
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def test_a_small_file_does_not_fill_the_memory(file):
