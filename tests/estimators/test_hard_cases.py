@@ -57,4 +57,4 @@ def test_wide_linear_data_are_not_lost():
     network = PinvRegressor(random_state=0).fit(X[rows], y[rows]).score(X[test], y[test])
     assert network > ridge - 0.06
     paper = PinvRegressor(**PAPER, random_state=0).fit(X[rows], y[rows]).score(X[test], y[test])
-    assert paper < ridge - 0.3
+    assert paper < ridge - 0.1
