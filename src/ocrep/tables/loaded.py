@@ -6,8 +6,10 @@ import warnings
 from typing import Any, get_args
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from ocrep._files.reading import Reading
+from ocrep.tables.choice import LayerChoice
 from ocrep.tables.problem import InputKind
 from ocrep.tables.target import Task
 from ocrep.tables.training import describe, example_rows, known_texts
@@ -26,11 +28,16 @@ def check_description(model: Any) -> None:
         raise ValueError("it does not know the names of its columns.")
     if not all(isinstance(number, int | float) for number in [about.n_rows, *about.scores.values()]):
         raise ValueError("its scores are not numbers.")
+    choice = LayerChoice.of(model[-1] if isinstance(model, Pipeline) else model)
+    if choice is not None:
+        choice.sentences()  # its numbers are numbers
     row = example_rows(model).assign(**{name: text[:1] for name, text in known_texts(model).items()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outputs = [model.predict_proba(row)] if hasattr(model, "predict_proba") else []
         outputs += [np.atleast_1d(model.predict(row))]
+    if len(outputs) == 2 and outputs[0].shape != (1, len(model.classes_)):
+        raise ValueError("its probabilities are not those of its classes.")
     for values in outputs:
         if len(values) != 1 or (values.dtype.kind == "f" and not np.isfinite(values).all()):
             raise ValueError("its predictions are not finite.")
