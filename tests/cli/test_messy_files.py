@@ -107,6 +107,12 @@ def test_options_that_would_read_a_column_are_named(fitted):
         assert words in " ".join(out.split())
 
 
+@pytest.mark.parametrize("target", [Y.round(3), np.where(A > 5, "high", "low")], ids=["numbers", "labels"])
+def test_a_number_near_the_largest(target, fitted):
+    code, _, err = fitted(text(A.round(3), ["1e308", *B[1:].round(3)], target).encode())
+    assert code == FINE, err
+
+
 def test_a_leak_gives_a_score_that_is_too_good_to_miss(fitted):
     _, out, _ = fitted(text(A.round(3), (Y / 7).round(6), Y.round(3)).encode(), "--json")
     assert json.loads(out)["scores"]["r2"] > 0.999

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
 from ocrep.analysis.advice import Advice, advice_of
@@ -191,7 +191,9 @@ def simple_models(
     if labels and len(np.unique(y)) < 2:
         return {}
     linear = LogisticRegression(max_iter=100) if labels else RidgeCV(np.logspace(-3, 4, 8))
-    models = {LINEAR: make_pipeline(StandardScaler(), linear)}
+    # Of a number such as 1e308 the scaler's squares would overflow.
+    bounded = FunctionTransformer(np.clip, kw_args={"a_min": -1e100, "a_max": 1e100})
+    models = {LINEAR: make_pipeline(bounded, StandardScaler(), linear)}
     if boosting:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
