@@ -317,7 +317,15 @@ def test_a_failure_stops_all_workers_and_frees_blas(threads, source):
     assert worker_count() == 3
 
 
-def test_an_interrupt_while_the_last_items_are_worked_on_stops_all_workers(threads):
+@pytest.fixture
+def interrupts():
+    """SIGINT raises KeyboardInterrupt, in processes too that were started in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_while_the_last_items_are_worked_on_stops_all_workers(threads, interrupts):
     """All items have been read, and the caller waits for the workers: they would need 25 seconds more."""
     threads(2)
     before, done = threading.active_count(), []

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import pairwise
-from threading import Condition, Lock, Thread
+from threading import Condition, Event, Lock, Thread
 from typing import Any, TypeVar
 
 from joblib import cpu_count
@@ -89,7 +89,7 @@ def _run_workers(
     turns = _Turns(len(states), workers * waiting)
     failures: list[BaseException] = []
 
-    def work() -> None:
+    def work(done: Event) -> None:
         mine = None
         while (turn := turns.next(after=mine)) is not None:
             mine, item = turn
@@ -98,8 +98,11 @@ def _run_workers(
             except BaseException as failure:
                 failures.append(failure)
                 turns.stop()
+        done.set()
 
-    threads = [Thread(target=work, daemon=True) for _ in range(workers)]
+    # Not `join`: in CPython 3.11, one that is interrupted takes its thread for ended.
+    ends = [Event() for _ in range(workers)]
+    threads = [Thread(target=work, args=(done,), daemon=True) for done in ends]
     for thread in threads:
         thread.start()
     try:
@@ -107,14 +110,16 @@ def _run_workers(
             if not turns.add(item):
                 break
         turns.close()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(_PATIENCE)
+        for done in ends:
+            while not done.wait(_PATIENCE):
+                pass
     except BaseException as failure:  # of the reading, or an interrupt
         failures.append(failure)
         turns.stop()
-        for thread in threads:
-            thread.join()
+        for done in ends:
+            done.wait()
+    for thread in threads:
+        thread.join()
     if failures:
         raise failures[0]
 
