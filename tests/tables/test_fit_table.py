@@ -58,6 +58,22 @@ def test_all_kinds_of_frames_give_the_model_of_the_file(tmp_path):
         np.testing.assert_allclose(found, predictions[0], rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "frame_of", [pd.DataFrame, polars.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
+def test_texts_that_are_dates_are_read_as_dates(frame_of):
+    """As `pd.read_csv` leaves them, and as the program reads them in a CSV file; also where few rows are predicted."""
+    frame = table()
+    texts = frame.assign(when=frame["when"].dt.strftime("%Y-%m-%d").astype(object).where(frame["when"].notna(), None))
+    wanted = fit_table(frame, "y", n_hidden=20, test=0.0).predict(frame)
+    model = fit_table(frame_of(texts), "y", n_hidden=20, test=0.0)
+    np.testing.assert_array_equal(model.predict(frame_of(texts)), wanted)
+    np.testing.assert_allclose(model.predict(texts[8:10]), wanted[8:10], rtol=1e-12)
+    # A category that looks like a date in a few new rows stays a category.
+    mixed = texts.assign(t=texts["t"].where(np.arange(len(texts)) % 7 > 0, "2020-01-01"))
+    assert np.isfinite(fit_table(mixed, "y", n_hidden=20, test=0.0).predict(mixed[7:8])).all()
+
+
 def test_new_rows_may_have_gaps_other_columns_and_new_texts():
     frame = table()
     model = fit_table(frame, "y", n_hidden=20, test=0)

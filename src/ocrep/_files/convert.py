@@ -196,6 +196,8 @@ def _dates(column: Any, name: str, start: int) -> np.ndarray:
         return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None)), safe=False).to_numpy(
             zero_copy_only=False
         )
+    if types.is_null(column.type):
+        return np.full(len(column), "NaT", dtype="M8[us]")
     if declared_kind(column.type) != "text":
         raise DataError(f"Column {name!r} must hold dates, as in training, but it holds {column.type}.")
     codes, words = coded_texts(column)

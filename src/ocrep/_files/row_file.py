@@ -10,7 +10,7 @@ import pyarrow
 
 from ocrep._files.convert import ColumnKind, declared_kind
 from ocrep._files.formats import DataError, FilePath, changed_file
-from ocrep._files.frame_reader import NAME, FrameReader, as_table
+from ocrep._files.frame_reader import NAME, FrameReader, as_table, with_dates
 from ocrep._files.readers import BLOCK_ROWS, PLAIN
 from ocrep._files.reading import Reading
 from ocrep._files.several import table_reader
@@ -51,7 +51,7 @@ class RowFile:
     @classmethod
     def of_frame(cls, frame: Any) -> RowFile:
         """The rows of a data frame in memory."""
-        return cls(NAME, table=as_table(frame))
+        return cls(NAME, table=with_dates(as_table(frame)))
 
     def n_rows(self) -> int | None:
         """Return the number of rows that the file states; None if it states none."""

@@ -62,7 +62,8 @@ def diagnose(
         parts = prepare(problem, test=test, seed=seed)
         estimator = plain_network(problem.task, Settings(seed=seed, **chosen))
         with as_data_errors():
-            again = command_of(context, "fit", without=("report", "gamma", "as_json"), more=("--out", "model.skops"))
+            out = ("--out", "one-network.skops")  # never over the model of `fit`
+            again = command_of(context, "fit", without=("report", "gamma", "as_json"), more=out)
             about = reports.Table(list(problem.kinds), problem.left_out, problem.n_dropped, again)
             found = reports.diagnose(estimator, *parts, title=f"{options.data_name(data)}: {table.target}", table=about)
         if report is not None:
