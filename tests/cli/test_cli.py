@@ -435,7 +435,7 @@ def peak_of(folder, *arguments):
     ("command", "times"),
     [
         # Up to some 200,000 rows the sample for medians grows, and what a reader of CSV holds in advance.
-        (["fit", "ROWS", "-t", "target", "--n-hidden", "20", "--out", "o.skops"], (100, 300)),
+        (["fit", "ROWS", "-t", "target", "--n-hidden", "20", "--out", "o.skops"], (100, 400)),
         (["predict", "segment.csv.skops", "ROWS", "--out", "o.csv"], (6, 60)),
     ],
 )

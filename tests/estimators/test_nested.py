@@ -42,7 +42,7 @@ def test_eight_threads_that_fit_at_once_share_the_workers(four_cores):
     assert max(counts) <= started + 8 + 4
     # Each had as many workers as were free, and Gram matrices summed in another order prove γ to 1e-6.
     for model in found:
-        np.testing.assert_allclose(model.predict(X[:50]), expected.predict(X[:50]), atol=1e-8)
+        np.testing.assert_allclose(model.predict(X[:50]), expected.predict(X[:50]), atol=2e-9)
         assert model.gamma_ == pytest.approx(expected.gamma_, rel=1e-6)
     assert threading.active_count() == started
 
@@ -58,7 +58,8 @@ def test_a_limit_of_the_user_counts():
     with threadpool_limits(1, user_api="blas"):
         assert parallel.worker_count() == 1
         one = fit("ocrep")
-    np.testing.assert_allclose(one.predict(X[:50]), fit("ocrep").predict(X[:50]), rtol=1e-9)
+    # Predictions are of size 1, and some are close to zero.
+    np.testing.assert_allclose(one.predict(X[:50]), fit("ocrep").predict(X[:50]), atol=2e-9)
 
 
 def _in_child(queue):
