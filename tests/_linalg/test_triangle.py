@@ -1,11 +1,15 @@
 """The triangle of the features, QᵀT and a length per target: right, mergeable, and linear in the number of targets."""
 
+import threading
+import time
 import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.linalg import get_lapack_funcs
 from support.device import on_device, to_numpy
 
+import ocrep._linalg.triangle
 from ocrep import Factor, TikhonovRegressor
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
@@ -48,14 +52,35 @@ def test_products_and_residuals_are_those_of_the_rows(shape, library):
     np.testing.assert_allclose(left, left_over(A, k), atol=1e-13)
 
 
-@pytest.mark.parametrize(("k", "factored"), [(450, 450), (451, 501), (500, 501), (501, 501)])
-def test_numpy_is_given_so_many_columns_that_it_lets_go_of_the_interpreter(k, factored, monkeypatch):
-    """It does so for more than 500; below 451 columns of zeros would cost more than they save."""
-    given, qr = [], np.linalg.qr
-    monkeypatch.setattr(np.linalg, "qr", lambda A, mode: (given.append(A.shape[1]), qr(A, mode=mode))[1])
-    A = rows(510, k)
-    Triangle.of(A[:, :k], A[:, k:])
-    assert given == [factored]
+def test_the_interpreter_is_free_while_lapack_reduces_rows(monkeypatch):
+    """Workers reduce rows at once, also with few columns: another thread goes on meanwhile."""
+    ticks, done, spans = [], threading.Event(), []
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0)
+
+    def timed(names, arrays):
+        geqrf, *others = get_lapack_funcs(names, arrays)
+
+        def timed_geqrf(*arguments, **options):
+            start = time.perf_counter()
+            result = geqrf(*arguments, **options)
+            spans.append((start, time.perf_counter()))
+            return result
+
+        return timed_geqrf, *others
+
+    monkeypatch.setattr(ocrep._linalg.triangle, "get_lapack_funcs", timed)
+    A = rows(6000, 200)
+    thread = threading.Thread(target=tick)
+    thread.start()
+    Triangle.of(A[:, :200], A[:, 200:])
+    done.set()
+    thread.join()
+    ((start, end),) = spans
+    assert any(start < moment < end for moment in ticks)
 
 
 def test_empty_and_dependent_features_leave_what_least_squares_leaves():

@@ -233,6 +233,13 @@ def test_zeros_are_those_of_brents_method():
         assert found[q] == pytest.approx(expected, abs=1e-10)
 
 
+def test_a_step_is_found_by_halving_and_without_a_warning():
+    """Equal values have no quadratic through them."""
+    at = np.array([0.3, -0.7])
+    found = _zeros(lambda x, some: np.sign(x - at[some]), np.full(2, -1.0), np.ones(2), -np.ones(2), np.ones(2))
+    np.testing.assert_allclose(found, at, atol=1e-10)
+
+
 def test_a_criterion_with_several_minima_is_refined_to_one_that_is_as_good_as_the_grid():
     """Waves far finer than the grid: the slopes at the neighbours say nothing."""
     spectrum = Factor.of(with_condition(1e3), np.ones(120)).spectrum()

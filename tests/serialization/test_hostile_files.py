@@ -1,8 +1,10 @@
 """Model files made with bad intent, or changed on the way: refused in one sentence, quickly, in little memory."""
 
+import copy
 import io
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -165,6 +167,27 @@ def test_a_changed_array_is_refused_or_harmless(model, change, file):
         array = np.load(io.BytesIO(members[name]), allow_pickle=False)
         rewrite(file, {**members, name: as_npy(CHANGES[change](array))})
         outcome_is_documented(file)
+
+
+SPECTRA = {
+    "UtT": lambda s: np.concatenate([s.UtT, s.UtT]),
+    "residual": lambda s: -s.residual - 1.0,
+    "mean_H": lambda s: s.mean_H[:-1],
+    "mean_T": lambda s: s.mean_T.astype("S3"),
+    "discarded": lambda s: np.zeros((2, 2)),
+    "sigma": lambda s: s.sigma[::-1].copy(),
+    "n_rows": lambda s: 0,
+    "weight_sum": lambda s: 0.0,
+}
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+def test_a_spectrum_whose_parts_do_not_belong_together_is_refused(name, file):
+    """It would be noticed only later, when a summary or an interval is asked for."""
+    model = copy.deepcopy(MODELS["network"])
+    model.spectrum_ = replace(model.spectrum_, **{name: SPECTRA[name](model.spectrum_)})
+    save_model(model, file)
+    refused(file)
 
 
 @pytest.mark.parametrize("model", MODELS)

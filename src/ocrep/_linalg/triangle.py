@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from array_api_compat import is_torch_namespace
+from scipy.linalg import get_lapack_funcs
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
 
-# So many reflections are applied to the targets at a time.
-_PANEL = 128
-# NumPy's QR holds the interpreter for 500 columns or fewer, and workers then wait for each other. Where few columns are
-# missing, as many of zeros cost less.
-_FREE_COLUMNS, _MOST_ZEROS = 501, 50
+# LAPACK applies so many reflections to the targets at a time.
+_PANEL = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,12 +84,14 @@ def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
     if m == 0:
         return F[:0, :], T[:0, :], T
     if isinstance(F, np.ndarray):
-        zeros = _FREE_COLUMNS - k if n >= k and 0 < _FREE_COLUMNS - k <= _MOST_ZEROS else 0
-        reflectors, tau = np.linalg.qr(np.pad(F, ((0, 0), (0, zeros))) if zeros else F, mode="raw")
-        reflectors, tau = reflectors[:k], tau[:m]
-        R = np.tril(reflectors[:, :m]).T
+        # NumPy's QR holds the interpreter for 500 columns or fewer, and workers would wait for each other.
+        geqrf, geqrf_lwork, ormqr = get_lapack_funcs(("geqrf", "geqrf_lwork", "ormqr"), (F,))
+        reflectors, tau, *_ = geqrf(np.array(F, order="F"), lwork=int(geqrf_lwork(n, k)[0]), overwrite_a=True)
+        R = np.triu(reflectors[:m])
         _check_sizes(R)
-        Z = _reflected(reflectors, tau, T)
+        Z, *_ = ormqr(
+            "L", "T", reflectors[:, :m], tau, np.array(T, order="F"), _PANEL * max(1, T.shape[1]), overwrite_c=True
+        )
     elif is_torch_namespace(xp):
         reflectors, tau = xp.geqrf(F)
         R = xp.triu(reflectors[:m, :])
@@ -103,21 +103,3 @@ def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
         explained = xp.matmul(xp.matrix_transpose(Q), T)
         return R, explained, T - xp.matmul(Q, explained)
     return R, Z[:m, :], Z[m:, :]
-
-
-def _reflected(reflectors: np.ndarray, tau: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """QᵀT of LAPACK's reflections I − τvvᵀ, whose v are rows here.
-
-    Q = I − VSVᵀ with S⁻¹ = the upper part of VᵀV, 1/τ on its diagonal. SciPy's own function runs on another BLAS than
-    NumPy's, and holds the interpreter, so that workers wait for each other.
-    """
-    T = np.array(T)
-    for start in range(0, len(tau), _PANEL):
-        t = tau[start : start + _PANEL]
-        Vt = np.triu(reflectors[start : start + len(t), start:])
-        Vt[np.arange(len(t)), np.arange(len(t))] = 1.0
-        Vt[t == 0.0] = 0.0  # such a reflection changes nothing
-        S = np.triu(Vt @ Vt.T, 1)
-        S[np.arange(len(t)), np.arange(len(t))] = 1.0 / np.where(t == 0.0, 1.0, t)
-        T[start:] -= Vt.T @ np.linalg.solve(S.T, Vt @ T[start:])
-    return T

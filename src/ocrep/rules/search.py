@@ -208,9 +208,10 @@ def _zeros(
         if not go_on.any():
             break
         x1, f1, x2, f2, x3, f3, least, some = (part[go_on] for part in (x1, f1, x2, f2, x3, f3, least, some))
-        xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
-        quadratic = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
-        safe = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
+        with np.errstate(divide="ignore", invalid="ignore"):  # equal values have no quadratic, and halving is safe
+            xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+            quadratic = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+            safe = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
         t = np.clip(np.where(safe, quadratic, 0.5), least, 1.0 - least)
     return found
 

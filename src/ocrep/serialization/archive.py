@@ -8,6 +8,8 @@ import json
 import os
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +34,18 @@ _LOOKS = {
 
 class ModelFileError(ValueError):
     """A model cannot be written, or a file cannot be read as a model; the message says why and what to do."""
+
+
+@contextmanager
+def blaming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever goes wrong inside is caused by the content of this file: it is damaged."""
+    try:
+        yield
+    except (ModelFileError, MemoryError):
+        raise
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise ModelFileError(f"{path} is damaged: {type(error).__name__}: {reason}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     skops_io = require_skops()
     data, info = archive.read(path)
     archive.check_not_newer(info, path)
-    try:
+    with archive.blaming(path):
         tree = archive.tree(data)
         check_tree(tree)
         tree = from_file(tree, f"{path} was written by ocrep {info.ocrep_version}")
@@ -114,12 +114,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
             )
         model = skops_io.loads(data, trusted=sorted(allowed))
         check_model(model)
-        return model
-    except ModelFileError:
-        raise
-    except Exception as error:  # the content of the file causes whatever goes wrong here
-        reason = (str(error).splitlines() or [""])[0]
-        raise ModelFileError(f"{path} is damaged: {type(error).__name__}: {reason}") from error
+    return model
 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:

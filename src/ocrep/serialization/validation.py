@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ocrep import Spectrum
 from ocrep.rules import Curve
 
 MOST_NODES = 1_000_000
@@ -72,6 +73,8 @@ def check_model(model: Any) -> None:
         for name, value in _own_values(part):
             if isinstance(value, np.ndarray):
                 _check_array(f"{type(part).__name__}.{name}", value)
+        if isinstance(part, Spectrum):
+            _check_spectrum(part)
     for part in parts:
         if hasattr(part, "predict") and _is_fitted(part):
             _try(part)
@@ -84,8 +87,25 @@ def _check_array(name: str, values: np.ndarray) -> None:
         raise ValueError(f"{name} holds NaN or infinity.")
 
 
+def _check_spectrum(spectrum: Spectrum) -> None:
+    """Its arrays belong together, so that whatever is read from them later is a number."""
+    rank, n_targets, n_features = len(spectrum.sigma), len(spectrum.residual), spectrum.right.n_features
+    shapes = {"UtT": (rank, n_targets), "mean_H": (n_features,), "mean_T": (n_targets,)}
+    shapes |= {"sigma": (rank,), "residual": (n_targets,), "discarded": np.shape(spectrum.discarded)[:1]}
+    for name, shape in shapes.items():
+        values = getattr(spectrum, name)
+        if np.shape(values) != shape or values.dtype.kind != "f":
+            raise ValueError(f"Spectrum.{name} has another shape or type than the rest of it.")
+    if not (
+        np.all(spectrum.sigma > 0.0) and np.all(np.diff(spectrum.sigma) <= 0.0) and np.all(spectrum.residual >= 0.0)
+    ):
+        raise ValueError("its singular values or residuals are not those of a matrix.")
+    if not (spectrum.n_rows >= 1 and spectrum.n >= 1 and 0.0 < spectrum.weight_sum < np.inf):
+        raise ValueError("it was trained on no rows.")
+
+
 def _try(model: Any) -> None:
-    """Predict one row in the middle of the training range."""
+    """Predict one row in the middle of the training range, and two, so that an array of any other length is noticed."""
     n_inputs = model.n_features_in_
     if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer) or n_inputs < 1:
         raise ValueError("its number of inputs is not a whole number ≥ 1.")
@@ -93,14 +113,19 @@ def _try(model: Any) -> None:
     row = np.zeros((1, n_inputs)) if layer is None else np.reshape(layer.center_, (1, n_inputs))
     names = model.__dict__.pop("feature_names_in_", None)
     try:
-        outputs = model.decision_function(row) if hasattr(model, "decision_function") else model.predict(row)
-        if not np.isfinite(np.asarray(outputs, dtype=np.float64)).all():
-            raise ValueError("its predictions are not finite.")
-        if np.shape(model.predict(row))[0] != 1 or np.ndim(getattr(model, "classes_", [])) != 1:
-            raise ValueError("its predictions have another shape than its rows.")
+        for n_rows in (1, 2):
+            _check_predictions(model, np.repeat(row, n_rows, axis=0))
     finally:
         if names is not None:
             model.feature_names_in_ = names
+
+
+def _check_predictions(model: Any, rows: np.ndarray) -> None:
+    outputs = model.decision_function(rows) if hasattr(model, "decision_function") else model.predict(rows)
+    if not np.isfinite(np.asarray(outputs, dtype=np.float64)).all():
+        raise ValueError("its predictions are not finite.")
+    if np.shape(model.predict(rows))[0] != len(rows) or np.ndim(getattr(model, "classes_", [])) != 1:
+        raise ValueError("its predictions have another shape than its rows.")
 
 
 def _parts(model: Any) -> Iterator[Any]:

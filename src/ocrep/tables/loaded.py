@@ -32,12 +32,17 @@ def check_description(model: Any) -> None:
     if choice is not None:
         choice.sentences()  # its numbers are numbers
     row = example_rows(model).assign(**{name: text[:1] for name, text in known_texts(model).items()})
+    for n_rows in (1, 2):  # so that an array of any other length is noticed
+        _check_predictions(model, row.loc[row.index.repeat(n_rows)])
+
+
+def _check_predictions(model: Any, rows: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        outputs = [model.predict_proba(row)] if hasattr(model, "predict_proba") else []
-        outputs += [np.atleast_1d(model.predict(row))]
-    if len(outputs) == 2 and outputs[0].shape != (1, len(model.classes_)):
+        outputs = [model.predict_proba(rows)] if hasattr(model, "predict_proba") else []
+        outputs += [np.atleast_1d(model.predict(rows))]
+    if len(outputs) == 2 and outputs[0].shape != (len(rows), len(model.classes_)):
         raise ValueError("its probabilities are not those of its classes.")
     for values in outputs:
-        if len(values) != 1 or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+        if len(values) != len(rows) or (values.dtype.kind == "f" and not np.isfinite(values).all()):
             raise ValueError("its predictions are not finite.")

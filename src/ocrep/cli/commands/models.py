@@ -206,19 +206,21 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     """Show what a model file holds."""
     from sklearn.pipeline import Pipeline
 
-    from ocrep.serialization import model_info
+    from ocrep.serialization import blaming, model_info
     from ocrep.tables.training import describe
 
     fitted = _load(model)
     info, about = model_info(model), describe(fitted)
     network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
-    choice, summary = _choice_of(network), network.summary() if hasattr(network, "summary") else None
+    with blaming(model):
+        choice, summary = _choice_of(network), network.summary() if hasattr(network, "summary") else None
+        numbers = {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)}
     if as_json:
         printing.json_object(
             {
                 "file": asdict(info),
                 "table": None if about is None else asdict(about),
-                "network": {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)},
+                "network": numbers,
                 "summary": summary and asdict(summary),
                 "layer_choice": choice and choice.to_json(),
             }
@@ -264,16 +266,13 @@ def export(
 
 
 def _load(path: Path) -> Any:
-    from ocrep.serialization import ModelFileError, load_model
+    from ocrep.serialization import ModelFileError, blaming, load_model
     from ocrep.tables.loaded import check_description
 
     try:
         model = load_model(path)
     except OSError as error:
         raise ModelFileError(str(error) if error.strerror is None else f"{path}: {error.strerror}.") from error
-    try:
+    with blaming(path):
         check_description(model)
-    except Exception as error:  # the content of the file causes whatever goes wrong here
-        reason = (str(error).splitlines() or [""])[0]
-        raise ModelFileError(f"{path} is damaged: {type(error).__name__}: {reason}") from error
     return model
