@@ -113,9 +113,15 @@ def test_a_number_near_the_largest(target, fitted):
     assert code == FINE, err
 
 
-def test_a_leak_gives_a_score_that_is_too_good_to_miss(fitted):
-    _, out, _ = fitted(text(A.round(3), (Y / 7).round(6), Y.round(3)).encode(), "--json")
-    assert json.loads(out)["scores"]["r2"] > 0.999
+def test_a_leak_is_named_with_the_option_that_leaves_it_out(fitted):
+    data = text(A.round(3), (Y / 7).round(6), Y.round(3)).encode()
+    code, out, _ = fitted(data)
+    assert code == FINE
+    assert "Note: Column 'b' alone tells the target" in out
+    assert "--ignore b" in out
+    _, out, _ = fitted(data, "--ignore", "b", "--json")
+    assert json.loads(out)["scores"]["r2"] < 0.9
+    assert json.loads(out)["assessment"]["advice"] == []
 
 
 def test_a_rare_class_of_two_rows(fitted):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from collections.abc import Iterator
@@ -59,7 +60,9 @@ class Advice:
 
 
 def _python(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_python, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def advice_of(

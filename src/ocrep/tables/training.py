@@ -22,6 +22,7 @@ from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, Pi
 from ocrep.estimators.base import fit_silently
 from ocrep.rules import Rule, resolve
 from ocrep.tables.coding import MISSING, Coding
+from ocrep.tables.leaks import advice_on_leaks
 from ocrep.tables.parts import TablePart, split_problem
 from ocrep.tables.problem import InputKind, Problem, StageProgress, silent
 from ocrep.tables.rows import TableRows
@@ -197,7 +198,7 @@ def _assessed(
     found = Assessor.of(network, baseline, *sample, boosting=boosting, seed=seed, all_labels=problem.classes)
     for rows in held_out.blocks():
         found.add(coding.inputs(rows), rows.y)
-    return found.finish(problem.advice())
+    return found.finish([*problem.advice(), *advice_on_leaks(training, *sample)])
 
 
 def _without_folds(network: Network) -> None:

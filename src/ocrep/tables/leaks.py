@@ -1,0 +1,96 @@
+"""Columns that alone tell the target, as a copy of it does: the scores of a model that uses them may mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.stats import rankdata
+
+from ocrep.analysis.advice import Advice
+from ocrep.tables.parts import TablePart
+
+FEWEST_ROWS = 20
+ROWS_EACH = 5
+"""So many rows for each text on average, and with other targets than the most frequent one: fewer may be chance."""
+COPY, SAME_ORDER = 0.999, 0.99
+"""R² of a straight line, and of one between ranks, which a few huge numbers in both columns do not decide."""
+_MOST_NAMED = 3
+_FEW = 200
+
+
+def advice_on_leaks(part: TablePart, X: np.ndarray, y: np.ndarray) -> list[Advice]:
+    """Advice to leave out the columns that alone tell the target of sampled rows; none if no other input remains.
+
+    Such a column is a number that is a linear function of the target, or a code of the classes, or a text with one and
+    the same target in all of its rows. A number that merely separates the classes is not.
+    """
+    told = y if part.classes is None else np.unique(y, return_inverse=True)[1]
+    found = list(dict.fromkeys([*_numbers(part, X, told), *_texts(part, X, told)]))
+    if not 0 < len(found) < len(part.coding.kinds):
+        return []
+    names = ", ".join(map(repr, found[:_MOST_NAMED]))
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    which = f"Column {names}" if len(found) == 1 else f"Each of the columns {names}{more}"
+    problem = f"{which} alone tells the target; if it is not known before the target, these scores mean nothing"
+    return [Advice("leak", problem, {"ignore": tuple(found[:_MOST_NAMED])})]
+
+
+def _numbers(part: TablePart, X: np.ndarray, y: np.ndarray) -> Iterator[str]:
+    """The columns of numbers, booleans and dates that tell the target."""
+    coding = part.coding
+    of_dates = [name for name, dates in coding.dates.items() for _ in dates.parts]
+    tells = is_copy if part.classes is None else is_code
+    for j, name in enumerate([*coding.medians, *of_dates]):
+        x, target = X[:, j].astype(np.float64), y
+        if name in coding.medians and part.survey.columns[name].n_present < part.survey.n_rows:
+            given = x != coding.medians[name]  # the median stands in the gaps
+            x, target = x[given], y[given]
+        if 2 * len(x) >= len(y) and tells(x, target) and _enough(target):
+            yield name
+
+
+def _texts(part: TablePart, X: np.ndarray, y: np.ndarray) -> Iterator[str]:
+    """The columns of texts that tell the target."""
+    first = part.coding.n_numbers
+    for name, known in part.coding.texts.items():
+        others = X[:, first : first + len(known) - 1]
+        first += len(known) - 1
+        texts = others @ np.arange(1.0, len(known))  # the number of each row's text
+        values = _value_of_each(texts, y)
+        if values is not None and len(y) >= ROWS_EACH * len(values) and _enough(y):
+            yield name
+
+
+def _enough(y: np.ndarray) -> bool:
+    """Whether enough rows have another target than the most frequent one."""
+    return len(y) >= FEWEST_ROWS and len(y) - np.unique(y, return_counts=True)[1].max() >= ROWS_EACH
+
+
+def is_copy(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether numbers are a linear function of the target, except for rounding."""
+    return _r2(x, y) > COPY and _r2(rankdata(x), rankdata(y)) > SAME_ORDER
+
+
+def is_code(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether each class has a number of its own, the same in all of its rows."""
+    numbers = _value_of_each(y, x)
+    return numbers is not None and len(np.unique(numbers)) == len(numbers)
+
+
+def _r2(x: np.ndarray, y: np.ndarray) -> float:
+    """R² of a straight line through numbers; 0 if those of one column are equal."""
+    x, y = (values / (np.abs(values).max() or 1.0) for values in (x, y))  # squares of huge numbers would overflow
+    x, y = x - x.mean(), y - y.mean()
+    squares = (x @ x) * (y @ y)
+    return float((x @ y) ** 2 / squares) if squares > 0.0 else 0.0
+
+
+def _value_of_each(groups: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+    """The value of each group, if all of its rows have the same; otherwise None, which a few rows mostly tell."""
+    if len(groups) > _FEW and _value_of_each(groups[:_FEW], values[:_FEW]) is None:
+        return None
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(groups[order]) != 0))
+    low, high = (function.reduceat(values[order], starts) for function in (np.minimum, np.maximum))
+    return low if (low == high).all() else None
