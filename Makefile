@@ -60,7 +60,8 @@ lowest: $(VENV)/.created  ## write tests/lowest.txt again from the floors in pyp
 
 test-torch: $(VENV)/.developed  ## the array tests on torch (gigabytes from the registry; the GPU too if there is one)
 	$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch
-	OCREP_ARRAYS=torch $(BIN)/python -m pytest tests/estimators/test_array_api.py tests/_linalg/test_qdwh.py
+	OCREP_ARRAYS=torch $(BIN)/python -m pytest tests/estimators/test_array_api.py tests/_linalg/test_qdwh.py \
+		tests/docs/test_gpu_page.py
 
 test-spark: $(VENV)/.developed  ## the Spark recipe on a local Spark (needs Java 17; 450 MB from the registry)
 	$(BIN)/python -m pip install --quiet 'pyspark>=4'

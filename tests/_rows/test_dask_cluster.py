@@ -7,13 +7,17 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from support.pages import blocks
+from support.shell import steps, words_of
 from support.tables import INPUTS, table_of_rows
 
 from ocrep import PinvClassifier, PinvRegressor
@@ -217,33 +221,86 @@ def test_a_closed_cluster_says_so(rows):
             network().fit(X, y)
 
 
+class Elsewhere:
+    """A cluster of processes in place of one that a batch system or Kubernetes would start."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+
+    def __getattr__(self, name):
+        return getattr(self._cluster, name)
+
+
+def stand_ins(cluster):
+    """Modules with the classes that docs/scaling.md calls; dask-jobqueue 0.9 and dask-kubernetes 2026.3 have them."""
+
+    class SLURMCluster(Elsewhere):
+        def __init__(self, *, cores, processes, memory, walltime, job_script_prologue):
+            super().__init__(cluster)
+
+        def scale(self, n=None, jobs=0, memory=None, cores=None):
+            assert jobs
+
+    class KubeCluster(Elsewhere):
+        def __init__(self, *, name, image, env):
+            super().__init__(cluster)
+
+        def scale(self, n, worker_group="default"):
+            assert n
+
+    jobqueue, kubernetes = SimpleNamespace(SLURMCluster=SLURMCluster), SimpleNamespace(KubeCluster=KubeCluster)
+    return {"dask_jobqueue": jobqueue, "dask_kubernetes": kubernetes, "dask_kubernetes.operator": kubernetes}
+
+
+@pytest.mark.parametrize("word", ["SLURMCluster", "KubeCluster"])
+def test_the_client_of_a_recipe_fits(cluster, rows, word, monkeypatch):
+    for name, module in stand_ins(cluster).items():
+        monkeypatch.setitem(sys.modules, name, module)
+    names = {}
+    recipe(word).run(names)
+    with names["client"]:
+        assert names["client"].cluster.scheduler_address == cluster.scheduler_address
+        table = from_parts(rows)
+        check_same(network().fit(table[INPUTS], table["y"]), network().fit(rows[INPUTS], rows["y"]), rows)
+
+
+def recipe(word):
+    """The block of docs/scaling.md with this word."""
+    (found,) = (block for block in blocks("docs/scaling.md", "python no-run") if word in block.code)
+    return found
+
+
+def started(command, folder):
+    """A process of docs/scaling.md, with two workers instead of eight, and its files in a folder."""
+    for there, here in {"/shared": folder, "/tmp/dask": folder / "dask", "--nworkers 8": "--nworkers 2"}.items():
+        command = command.replace(there, str(here))
+    program, *words = words_of(command)
+    variables = dict(word.split("=") for word in command.partition(" dask ")[0].split() if "=" in word)
+    loopback = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+    port = ["--port", "0"] if words[0] == "scheduler" else []
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": {**os.environ, **variables}}
+    return subprocess.Popen([sys.executable, "-m", program, *words, *loopback, *port], **quiet)
+
+
 def test_scheduler_and_workers_started_by_hand(rows, tmp_path):
     """The recipe of docs/scaling.md, on one machine; in the end the scheduler dies in the middle of the work."""
-    file = tmp_path / "scheduler.json"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    common = [
-        "--scheduler-file",
-        str(file),
-        "--host",
-        "127.0.0.1",
-        "--no-dashboard",
-        "--dashboard-address",
-        "127.0.0.1:0",
-    ]
-    program = [sys.executable, "-m", "dask"]
-    started = [subprocess.Popen([*program, "scheduler", "--port", "0", *common], **quiet)]
+    (tmp_path / "rows").mkdir()
+    for number, part in enumerate((rows[:700], rows[700:])):
+        part[[*INPUTS, "label"]].to_parquet(tmp_path / "rows" / f"{number}.parquet", index=False)
+    running = [started(command, tmp_path) for command, _ in steps("docs/scaling.md")]
     try:
-        for i in range(2):
-            place = ["--nthreads", "1", "--local-directory", str(tmp_path / str(i))]
-            started.append(subprocess.Popen([*program, "worker", *common, *place], **quiet))
-        with Client(scheduler_file=str(file), timeout=PATIENCE) as client:
+        smaller = [("n_hidden=2000", "n_hidden=30"), ("wait_for_workers(8)", "wait_for_workers(2)")]
+        recipe("scheduler_file").run({}, [("/shared", str(tmp_path)), *smaller])
+        predicted = pd.read_parquet(tmp_path / "out")["label"]
+        here = network(PinvClassifier).fit(rows[INPUTS], rows["label"])
+        np.testing.assert_array_equal(predicted, here.predict(rows[INPUTS]))
+        with Client(scheduler_file=str(tmp_path / "scheduler.json"), timeout=PATIENCE) as client:
             client.wait_for_workers(2, timeout=PATIENCE)
             X, y = (da.from_array(rows[name].to_numpy(), chunks=HEIGHT) for name in (INPUTS, "y"))
-            model = network().fit(X, y)
-            here = network().fit(rows[INPUTS].to_numpy(), rows["y"])
+            model, here = network().fit(X, y), network().fit(rows[INPUTS].to_numpy(), rows["y"])
             np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-8)
             np.testing.assert_allclose(model.predict(X).compute(), here.predict(rows[INPUTS].to_numpy()), atol=1e-6)
-            scheduler = started[0].pid
+            scheduler = running[0].pid
 
             def cut_off(block):
                 os.kill(scheduler, signal.SIGKILL)
@@ -252,9 +309,9 @@ def test_scheduler_and_workers_started_by_hand(rows, tmp_path):
             with pytest.raises(RuntimeError, match="The Dask cluster is closed"):
                 network().fit(X.map_blocks(cut_off, meta=X._meta), y)
     finally:
-        for process in started:
+        for process in running:
             process.terminate()
-        for process in started:
+        for process in running:
             try:
                 process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
