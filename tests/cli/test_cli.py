@@ -280,6 +280,21 @@ def test_diagnose(folder, monkeypatch, capsys):
     assert found["n_test"] == 54
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "the default network, 500 sigmoid units (uniform, scale 1.0); ocrep fit chooses the best of 6, so its"),
+        (["--n-hidden", "7", "--activation", "relu"], "of these options, 7 relu units (uniform, scale 1.0), which"),
+    ],
+    ids=["default", "one network"],
+)
+def test_diagnose_says_which_network_it_examines_and_what_fit_would_train(options, words, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run(["diagnose", "iris.csv", "-t", "target", "--report", "examined.html", *options]) == 0
+    assert words in capsys.readouterr().out
+    assert words in Path("examined.html").read_text(encoding="utf-8")
+
+
 def test_the_advice_of_diagnose_is_a_command_that_runs(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     names = list(pd.read_parquet("wine.parquet").columns[:2])

@@ -21,6 +21,8 @@ class Table:
         Rows without a target, which were dropped.
     command : str
         The command that trains on the table; the options that are advised are added to it.
+    examined : str
+        A sentence on the network that is examined, and on what the command trains.
 
     Examples
     --------
@@ -37,5 +39,6 @@ class Table:
     left_out: dict[str, str] = field(default_factory=dict)
     n_dropped: int = 0
     command: str = ""
+    examined: str = ""
 
     __repr__ = shown_in_short

@@ -62,6 +62,6 @@ class LayerChoice:
 def layer(parameters: Parameters) -> str:
     """A layer in a few words."""
     words = {"weight_init": "{}", "units_see": "each sees {} inputs", "weight_scale": "scale {}"}
-    told = [form.format(parameters[name]) for name, form in words.items() if name in parameters]
+    told = [form.format(parameters[name]) for name, form in words.items() if parameters.get(name) is not None]
     units = " ".join(str(parameters[name]) for name in ("n_hidden", "activation") if name in parameters)
     return f"{units} units" + (f" ({', '.join(told)})" if told else "")

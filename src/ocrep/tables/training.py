@@ -20,7 +20,9 @@ from ocrep.analysis.assessment import Assessment, Assessor, sample_size
 from ocrep.analysis.scores import MOST_ROWS
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.estimators.base import fit_silently
+from ocrep.estimators.candidates import CANDIDATES
 from ocrep.rules import Rule, resolve
+from ocrep.tables.choice import layer
 from ocrep.tables.coding import MISSING, Coding
 from ocrep.tables.leaks import advice_on_leaks
 from ocrep.tables.parts import TablePart, split_problem
@@ -105,6 +107,15 @@ def plain_network(task: Task, settings: Settings) -> PinvRegressor | PinvClassif
     if task == "regression":
         return PinvRegressor(**options)
     return PinvClassifier(**options, **_for_labels(settings))
+
+
+def examined(task: Task, settings: Settings) -> str:
+    """A sentence on the one network that `diagnose` examines, and on what `fit` would train."""
+    one = layer(plain_network(task, settings).get_params(deep=False))
+    if settings.is_plain:
+        return f"Examined is the network of these options, {one}, which ocrep fit trains too."
+    better = f"ocrep fit chooses the best of {len(CANDIDATES[task][settings.candidates])}, so its scores may be better"
+    return f"Examined is the default network, {one}; {better}."
 
 
 def _for_labels(settings: Settings) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def diagnose(
     options.check_share(test)
     from ocrep import report as reports
     from ocrep._files.writing import check_output, writing
-    from ocrep.tables.training import Settings, as_data_errors, plain_network, prepare
+    from ocrep.tables.training import Settings, as_data_errors, examined, plain_network, prepare
 
     if report is not None:
         check_output(report, source=data, suffixes=(".html", ".htm"))
@@ -60,11 +60,12 @@ def diagnose(
         problem = table.read(path, file, progress=progress)
         progress("Diagnosing", 0, None)
         parts = prepare(problem, test=test, seed=seed)
-        estimator = plain_network(problem.task, Settings(seed=seed, **chosen))
+        settings = Settings(seed=seed, **chosen)
+        estimator, which = plain_network(problem.task, settings), examined(problem.task, settings)
         with as_data_errors():
             out = ("--out", "one-network.skops")  # never over the model of `fit`
             again = command_of(context, "fit", without=("report", "gamma", "as_json"), more=out)
-            about = reports.Table(list(problem.kinds), problem.left_out, problem.n_dropped, again)
+            about = reports.Table(list(problem.kinds), problem.left_out, problem.n_dropped, again, which)
             found = reports.diagnose(estimator, *parts, title=f"{options.data_name(data)}: {table.target}", table=about)
         if report is not None:
             with writing(report):
@@ -76,7 +77,7 @@ def diagnose(
 
 
 def _print_diagnosis(name: str, problem: Problem, found: Diagnosis, report: Path | None) -> None:
-    printing.lines(*printing.about_problem(name, problem), "")
+    printing.lines(*printing.about_problem(name, problem), found.table.examined, "")
     good = [] if found.goodness is None else [found.goodness.finding]
     printing.pairs([(finding.question, finding.answer) for finding in (*good, *found.verdict.findings)])
     said = [] if found.goodness is None else [f"Note: {advice.sentence()}" for advice in found.goodness.advice]
