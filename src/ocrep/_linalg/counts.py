@@ -76,10 +76,10 @@ class RowBlock:
     def parts(self, shift: Array, intercept: bool, scratch: np.ndarray | None = None) -> tuple[Array, Array]:
         """√w·(H − s) and √w·[1 | T − s]; without an intercept √w·H and √w·T, copied only if there are weights.
 
-        On the host a copy of H may be given a place, `scratch` of at least as many rows; H itself may lie there.
+        On the host a copy of H may be given a place, the corner of `scratch`; H itself may lie there.
         """
-        xp, place = array_namespace(self.H), None if scratch is None else scratch[: self.H.shape[0]]
         H, rest = self.H, self.T
+        xp, place = array_namespace(H), None if scratch is None else scratch[: H.shape[0], : H.shape[1]]
         if intercept:
             M = H.shape[1]
             ones = xp.ones((H.shape[0], 1), dtype=xp.float64, device=device_of(H))

@@ -15,7 +15,7 @@ from ocrep._linalg.held_out_rows import HeldOut
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.svd import are_varying, svd_and_rank, without_constants
 from ocrep._linalg.svd import rank_tolerance as rank_tolerance
-from ocrep._linalg.triangle import Triangle, column_lengths
+from ocrep._linalg.triangle import Part, Triangle, column_lengths
 from ocrep._linalg.wide import WideProblem
 from ocrep._linalg.wide_rows import WideRows
 
@@ -83,6 +83,7 @@ class Factor:
         intercept: bool | None = None,
         start: Factor | None = None,
         copy: bool = True,
+        scratch: np.ndarray | None = None,
     ) -> Factor:
         """Factor row blocks one after the other, holding one at a time.
 
@@ -96,6 +97,8 @@ class Factor:
             The rows are added to those of this factor.
         copy : bool, default=True
             False promises that nobody changes the arrays later, since rows fewer than features are kept.
+        scratch : array or None, default=None
+            Memory for a copy of the features of a block.
 
         Returns
         -------
@@ -108,7 +111,7 @@ class Factor:
             raise ValueError(f"The factor has intercept={own}, and intercept={intercept} is asked for.")
         for block in blocks:
             new, counts = counted(block, None if factor is None else factor.counts, bool(intercept))
-            factor = _of_few_rows(factor, new, counts, copy=copy) or _of_many_rows(factor, new, counts)
+            factor = _of_few_rows(factor, new, counts, copy=copy) or _of_many_rows(factor, new, counts, scratch)
         if factor is None:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
         return factor
@@ -306,20 +309,17 @@ def _of_few_rows(factor: Factor | None, new: RowBlock, counts: Counts, *, copy: 
     return Factor(None, counts, factor.rows.merge(rows) if factor is not None and factor.rows else rows)
 
 
-def _of_many_rows(factor: Factor | None, new: RowBlock, counts: Counts) -> Factor:
+def _of_many_rows(factor: Factor | None, new: RowBlock, counts: Counts, scratch: np.ndarray | None) -> Factor:
     """The triangle of the rows so far and these."""
-    before = () if factor is None else (factor,)
-    return Factor(_stacked(counts, *before, rows=new.design(counts.shift, counts.intercept)), counts)
+    H, rest = new.parts(counts.shift, counts.intercept, scratch)
+    part = ((rest[:, :1], H), rest[:, 1:]) if counts.intercept else ((H,), rest)
+    return Factor(_stacked(counts, *filter(None, [factor]), rows=[part]), counts)
 
 
-def _stacked(counts: Counts, *factors: Factor, rows: tuple[Array, Array] | None = None) -> Triangle:
+def _stacked(counts: Counts, *factors: Factor, rows: Sequence[Part] = ()) -> Triangle:
     """The triangle of the rows of several factors, about the shift of `counts`, and of further rows [F | T]."""
-    parts = [root_about(factor, counts.shift) for factor in factors] + ([] if rows is None else [rows])
-    lefts = [factor.triangle.left for factor in factors if factor.rows is None]
-    if len(parts) == 1:
-        return Triangle.of(*parts[0], *lefts)
-    xp = array_namespace(counts.shift)
-    return Triangle.of(*(xp.concat(list(columns)) for columns in zip(*parts, strict=True)), *lefts)
+    parts = [*(((F,), T) for F, T in (root_about(factor, counts.shift) for factor in factors)), *rows]
+    return Triangle.of_parts(parts, *(factor.triangle.left for factor in factors if factor.rows is None))
 
 
 def root_about(factor: Factor, shift: Array) -> tuple[Array, Array]:

@@ -43,11 +43,7 @@ class GramSums:
         with np.errstate(invalid="ignore", over="ignore"):
             counts = self.counts.add(rows)
             H, rest = rows.parts(counts.shift, counts.intercept, scratch)
-            xp = array_namespace(H)
-            first = int(counts.intercept)
-            ones, T, Ht = rest[:, :first], rest[:, first:], xp.matrix_transpose(H)
-            of_ones = xp.matmul(xp.matrix_transpose(ones), rest)
-            products = (xp.matmul(Ht, H), xp.matmul(Ht, rest), of_ones, xp.sum(T * T, axis=0))
+            products = _products(H, rest, int(counts.intercept), scratch)
             if self.sums is None:
                 return GramSums(products, counts)
             sums = tuple(map(iadd, self.sums, products))  # in place where the library can
@@ -153,3 +149,18 @@ def _centred(products: Products, first: int) -> tuple[Products, Array]:
     H, T = (row / FF[0, 0] ** 0.5 for row in (FF[0, 1:], FT[0, :]))
     about = Products(FF[1:, 1:] - H * H[:, None], FT[1:, :] - H[:, None] * T, TT - T * T)
     return about, array_namespace(FF).concat([H * H, T * T])
+
+
+def _products(H: Array, rest: Array, first: int, scratch: np.ndarray | None) -> Sums:
+    """HᵀH, Hᵀ[1 | T], 1ᵀ[1 | T] and the squares of T, where `rest` is [1 | T] and the ones are its first columns.
+
+    Where H lies in `scratch` with room beside it, one product gives all, and H is read once.
+    """
+    xp, (n, M), width = array_namespace(H), H.shape, H.shape[1] + rest.shape[1]
+    if scratch is not None and width <= scratch.shape[1] and np.may_share_memory(H, scratch):
+        A = scratch[:n, :width]
+        A[:, M:] = rest
+        P = A.T @ A
+        return P[:M, :M], P[:M, M:], P[M : M + first, M:], np.diagonal(P)[M + first :].copy()
+    ones, T, Ht = rest[:, :first], rest[:, first:], xp.matrix_transpose(H)
+    return xp.matmul(Ht, H), xp.matmul(Ht, rest), xp.matmul(xp.matrix_transpose(ones), rest), xp.sum(T * T, axis=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -13,28 +12,24 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ocrep._linalg.arrays import array_namespace
-from ocrep._linalg.blocks import BLOCK_ENTRIES, Encoded, RowBlocks
+from ocrep._linalg.blocks import Encoded, RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.heights import (
+    STATES_EACH,
+    chunk_rows,
+    chunks,
+    item_rows,
+    items_waiting,
+    reflected_rows,
+    workers_for,
+)
 from ocrep._linalg.parallel import accumulate, at_once, worker_count
 
-# All workers together hold at most this much, about 370 MB.
-WORKER_ENTRIES = 44 * 2**20
-# Beyond this many columns a block keeps all threads of BLAS busy by itself.
-WIDEST_SHARED = 1024
-# 5 MB of float64: so many features are formed at a time by one worker, or by each of two. More would leave the caches.
-CHUNK_ENTRIES = 5 * 2**17
-# 32 MB of float64: so much of the rows, as they were read, waits for workers at most. The more, the less they wait for
-# each other.
-_WAITING_ENTRIES = 2**22
-# So many sums for each worker, so that a slow one can be helped; of folds, each would hold several matrices.
-_STATES_EACH = 2
-# Folds of equal shares differ by chance: so much less is taken, that none is a little too large.
-_FOLD_MARGIN = 0.9
-# Reflections work on so many rows per column at a time: each time R is triangularized again, which adds a third.
-_ROWS_PER_COLUMN = 2
+# Beside the features, so many targets cost little memory.
+_FEW_TARGETS = 8
 
 
 class Mergeable(Protocol):
@@ -167,13 +162,13 @@ class LocalPasses:
         else:
             items = rows.read_by(each)
         waiting = items_waiting(workers, each, first.shape[1])
-        each_worker = _STATES_EACH if work.n_held == 1 and work.kind in (FoldGrams, FoldPreconditioned) else 1
+        each_worker = STATES_EACH if work.n_held == 1 and work.kind in (FoldGrams, FoldPreconditioned) else 1
         step = work.step(rows, workers)
         return _merged(work.kind, accumulate(step, items, workers, waiting=waiting, states_each=each_worker))
 
     def _workers(self, work: Work[Summary], n_rows: int) -> int:
         """One on a device, else as many as there are and memory allows, for blocks of so many rows."""
-        width, height = self.rows.n_features, work.height(self.rows)
+        width, height = self.rows.n_features, work.height(self.rows, worker_count())
         if width is None or height is None:
             return 1
         return workers_for(width, work.copies * min(height, n_rows), work.n_held)
@@ -233,18 +228,22 @@ class FactorWork:
 
     intercept: bool
     kind = Factor
-    copies = 5
+    copies = 2
     n_held = 1
 
     def height(self, rows: RowBlocks, workers: int = 1) -> int | None:
-        return rows.n_features and _ROWS_PER_COLUMN * rows.n_features
+        return rows.n_features and reflected_rows(rows.n_features, workers, copies=self.copies)
 
     def step(self, rows: RowBlocks, workers: int = 1) -> Step[Factor]:
-        height = self.height(rows)
+        height = self.height(rows, workers)
+        encoded = encoder(rows, height)
 
         def step(so_far: Factor | None, raw: Any) -> Factor:
             for chunk in chunks(raw, height):
-                so_far = Factor.fold([rows.encode(chunk)], intercept=self.intercept, start=so_far)
+                # Rows fewer than features are kept, so they must not lie in memory that is used again.
+                few = chunk[0].shape[0] < (rows.n_features or 0)
+                block, scratch = (rows.encode(chunk), None) if few else encoded(chunk)
+                so_far = Factor.fold([block], intercept=self.intercept, start=so_far, scratch=scratch)
             assert so_far is not None, "A block is at least one chunk."
             return so_far
 
@@ -258,14 +257,14 @@ class FoldFactorsWork:
     intercept: bool
     plan: FoldPlan
     kind = FoldFactors
-    copies = 5
+    copies = 3
 
     @property
     def n_held(self) -> int:
         return self.plan.n_folds
 
     def height(self, rows: RowBlocks, workers: int = 1) -> int | None:
-        return rows.n_features and _ROWS_PER_COLUMN * rows.n_features
+        return rows.n_features and reflected_rows(rows.n_features, workers, copies=self.copies, n_held=self.n_held)
 
     def step(self, rows: RowBlocks, workers: int = 1) -> Step[FoldFactors]:
         def step(so_far: FoldFactors | None, raw: Any) -> FoldFactors:
@@ -277,16 +276,18 @@ class FoldFactorsWork:
 def encoder(rows: RowBlocks, height: int | None) -> Callable[[Any], tuple[Encoded, np.ndarray | None]]:
     """Encodes chunks of at most `height` rows, and gives with them memory for features that a worker uses again.
 
-    The features may lie in it. New memory costs more than a tanh.
+    The features may lie in it, with room for a column of ones and few targets beside them. New memory costs more than
+    a tanh.
     """
-    if height is None:
+    width = rows.n_features
+    if height is None or width is None:
         return lambda chunk: (rows.encode(chunk), None)
-    own = local()
+    own, beside = local(), 1 + rows.n_targets if rows.n_targets <= _FEW_TARGETS else 0
 
     def encoded(chunk: Any) -> tuple[Encoded, np.ndarray]:
-        if not hasattr(own, "workspace"):
-            own.workspace = np.empty((height, rows.n_features))
-        return rows.encode(chunk, own.workspace), own.workspace
+        if len(getattr(own, "workspace", ())) < chunk[0].shape[0]:
+            own.workspace = np.empty((chunk[0].shape[0], width + beside))
+        return rows.encode(chunk, own.workspace[:, :width]), own.workspace
 
     return encoded
 
@@ -297,53 +298,3 @@ def counts(block: tuple[Any, ...]) -> bool:
     if weight is None:
         return bool(block[0].shape[0])
     return bool(array_namespace(weight).any(weight > 0.0))
-
-
-def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
-    """How many workers may hold `n_rows` rows of H, copies included, and `n_held` matrices M × M each.
-
-    One thread per block scales where several threads in one factorization do not. But wide blocks keep the threads of
-    BLAS busy by themselves, and a GPU is one worker.
-    """
-    if n_features > WIDEST_SHARED:
-        return 1
-    entries = n_rows * n_features + _matrices(n_held) * n_features**2
-    return max(1, min(worker_count(), WORKER_ENTRIES // entries))
-
-
-def chunk_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1) -> int:
-    """Of how many rows a worker forms `width` features at a time.
-
-    After each operation on arrays a thread must get hold of the interpreter again, for which it waits up to 0.1 ms. So
-    the more workers there are, the larger their operations must be, as far as memory allows.
-    """
-    most = min(CHUNK_ENTRIES * max(2, workers) // 2, BLOCK_ENTRIES)
-    room = (WORKER_ENTRIES // workers - _matrices(n_held) * width**2) // copies
-    return max(1, max(CHUNK_ENTRIES, min(most, room)) // width)
-
-
-def _matrices(n_held: int) -> int:
-    """How many matrices M × M a worker holds: those of its states, and a product that is added to one."""
-    return 1 + max(n_held, _STATES_EACH)
-
-
-def item_rows(chunk: int, workers: int, n_folds: int, n_rows: int | None) -> int:
-    """How many rows a worker takes at a time: of each fold about a chunk, and each worker as many if all are known."""
-    most = chunk if n_folds == 1 else max(1, int(_FOLD_MARGIN * n_folds * chunk))
-    return most if not n_rows else math.ceil(n_rows / (workers * math.ceil(n_rows / (workers * most))))
-
-
-def items_waiting(workers: int, rows: int, n_inputs: int) -> int:
-    """How many items of so many rows may wait for each worker."""
-    return max(2, _WAITING_ENTRIES // (workers * rows * (n_inputs + 2)))
-
-
-def chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
-    """A block in even pieces of at most `height` rows; None leaves it whole."""
-    n_rows = block[0].shape[0]
-    if height is None or n_rows <= height:
-        yield block
-        return
-    even = math.ceil(n_rows / math.ceil(n_rows / height))
-    for start in range(0, n_rows, even):
-        yield tuple(None if values is None else values[start : start + even, ...] for values in block)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from array_api_compat import is_torch_namespace
@@ -12,6 +14,10 @@ from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
 
 # LAPACK applies so many reflections to the targets at a time.
 _PANEL = 64
+
+
+# Features as columns side by side, and targets.
+Part: TypeAlias = tuple[tuple[Array, ...], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,9 +38,14 @@ class Triangle:
     @classmethod
     def of(cls, F: Array, T: Array, *lefts: Array) -> Triangle:
         """Reduce rows [F | T]; `lefts` are lengths that remained of the same targets elsewhere."""
-        xp = array_namespace(F)
+        return cls.of_parts([((F,), T)], *lefts)
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Part], *lefts: Array) -> Triangle:
+        """Reduce the rows of several parts, one below the other."""
+        xp = array_namespace(parts[0][1])
         with np.errstate(over="ignore", invalid="ignore"):
-            R, QtT, rest = _reduced(F, T)
+            R, QtT, rest = _reduced(_below([F for F, _ in parts]), _below([(T,) for _, T in parts]))
             rest = xp.concat([rest, *(left[None, :] for left in lefts)])
             left = column_lengths(rest)
         _check_sizes(QtT, left)
@@ -77,8 +88,25 @@ def _check_sizes(*parts: Array) -> None:
             raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
 
 
+def _below(parts: Sequence[tuple[Array, ...]]) -> Array:
+    """Parts one below the other, the columns of each side by side; in NumPy a copy that LAPACK may overwrite."""
+    first = parts[0][0]
+    if not isinstance(first, np.ndarray):
+        xp = array_namespace(first)
+        rows = [part[0] if len(part) == 1 else xp.concat(list(part), axis=1) for part in parts]
+        return rows[0] if len(rows) == 1 else xp.concat(rows)
+    n_rows, n_columns = sum(part[0].shape[0] for part in parts), sum(columns.shape[1] for columns in parts[0])
+    out, bottom = np.empty((n_rows, n_columns), order="F"), 0
+    for part in parts:
+        top, bottom, right = bottom, bottom + part[0].shape[0], 0
+        for columns in part:
+            left, right = right, right + columns.shape[1]
+            out[top:bottom, left:right] = columns
+    return out
+
+
 def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
-    """R of F = QR, QᵀT, and rows with the lengths of the columns of T − QQᵀT."""
+    """R of F = QR, QᵀT, and rows with the lengths of the columns of T − QQᵀT; NumPy arrays are overwritten."""
     xp, (n, k) = array_namespace(F), F.shape
     m = min(n, k)
     if m == 0:
@@ -86,12 +114,10 @@ def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
     if isinstance(F, np.ndarray):
         # NumPy's QR holds the interpreter for 500 columns or fewer, and workers would wait for each other.
         geqrf, geqrf_lwork, ormqr = get_lapack_funcs(("geqrf", "geqrf_lwork", "ormqr"), (F,))
-        reflectors, tau, *_ = geqrf(np.array(F, order="F"), lwork=int(geqrf_lwork(n, k)[0]), overwrite_a=True)
+        reflectors, tau, *_ = geqrf(F, lwork=int(geqrf_lwork(n, k)[0]), overwrite_a=True)
         R = np.triu(reflectors[:m])
         _check_sizes(R)
-        Z, *_ = ormqr(
-            "L", "T", reflectors[:, :m], tau, np.array(T, order="F"), _PANEL * max(1, T.shape[1]), overwrite_c=True
-        )
+        Z, *_ = ormqr("L", "T", reflectors[:, :m], tau, T, _PANEL * max(1, T.shape[1]), overwrite_c=True)
     elif is_torch_namespace(xp):
         reflectors, tau = xp.geqrf(F)
         R = xp.triu(reflectors[:m, :])
