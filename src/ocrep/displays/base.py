@@ -46,6 +46,17 @@ class Display(Documented, ABC):
         -------
         Display
             This display.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from ocrep import PinvRegressor, SpectrumDisplay
+        >>> from ocrep.datasets import load
+        >>> model = PinvRegressor(50, random_state=0).fit(*load("housing", return_X_y=True))
+        >>> display = SpectrumDisplay.from_estimator(model)
+        >>> figure, ax = plt.subplots()
+        >>> display.plot(ax=ax, color="black").ax_ is ax
+        True
         """
         if ax is None:
             ax = load_matplotlib("matplotlib.pyplot").subplots()[1]

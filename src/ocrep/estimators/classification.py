@@ -72,6 +72,13 @@ class Classification(ClassifierMixin, ClosedForm):
         -------
         self
             The fitted estimator. If a call fails, it is left as it was.
+
+        Examples
+        --------
+        >>> from ocrep import TikhonovClassifier
+        >>> model = TikhonovClassifier().partial_fit([[0.0], [1.0]], ["a", "a"], classes=["a", "b"])
+        >>> model.partial_fit([[2.0], [3.0]], ["b", "b"]).predict([[0.4], [2.6]])
+        array(['a', 'b'], dtype='<U1')
         """
         with unchanged_on_error(self):
             targets = Labels(self.class_weight, classes=self._all_classes(classes, y))
@@ -93,6 +100,13 @@ class Classification(ClassifierMixin, ClosedForm):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             The scores; several labels have one each (> 0: the row has it).
+
+        Examples
+        --------
+        >>> from ocrep import TikhonovClassifier
+        >>> model = TikhonovClassifier().fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
+        >>> model.decision_function([[0.4], [2.6]]) > 0
+        array([False,  True])
         """
         if is_dask(X):
             check_is_fitted(self)
@@ -112,6 +126,16 @@ class Classification(ClassifierMixin, ClosedForm):
         -------
         ndarray of shape (n_samples,), or (n_samples, n_labels)
             Labels, or indicators of several labels.
+
+        Examples
+        --------
+        >>> from ocrep import TikhonovClassifier
+        >>> X = [[0.0], [1.0], [2.0], [3.0]]
+        >>> TikhonovClassifier().fit(X, list("aabb")).predict([[0.4], [2.6]])
+        array(['a', 'b'], dtype='<U1')
+        >>> TikhonovClassifier().fit(X, [[1, 0], [1, 0], [0, 1], [0, 1]]).predict([[0.4], [2.6]])  # several labels
+        array([[1, 0],
+               [0, 1]])
         """
         if is_dask(X):
             check_is_fitted(self)
@@ -178,6 +202,13 @@ class Classification(ClassifierMixin, ClosedForm):
         -------
         float
             The accuracy.
+
+        Examples
+        --------
+        >>> from ocrep import TikhonovClassifier
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], list("aabb")
+        >>> TikhonovClassifier().fit(X, y).score(X, y)
+        1.0
         """
         if is_dask(X):
             return score_lazily(self, X, y, sample_weight, labels=True).accuracy

@@ -174,6 +174,12 @@ class PinvClassifier(_Network, Classification):
     True
     >>> model.decision_function(X).shape
     (178, 3)
+    >>> model.with_gamma("gcv").score(X, y) > 0.95  # another rule, without the data
+    True
+    >>> sum(len(block) for block in model.predict_blocks([X[:90], X[90:]]))
+    178
+    >>> bool((model.as_float32().predict(X) == model.predict(X)).mean() > 0.99)
+    True
     >>> PinvClassifier(50, input_scaling=(0.0, 1700.0)).partial_fit(X[:90], y[:90], classes=[0, 1, 2]).classes_
     array([0, 1, 2])
     """

@@ -60,6 +60,13 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         -------
         self
             The fitted estimator. If a call fails, it is left as it was.
+
+        Examples
+        --------
+        >>> from ocrep import TikhonovRegressor
+        >>> model = TikhonovRegressor(gamma=0.0).partial_fit([[0.0], [1.0]], [1.0, 3.0])
+        >>> model.partial_fit([[2.0]], [5.0]).predict([[3.0]]).round(6)
+        array([7.])
         """
         with unchanged_on_error(self):
             self._extend(self._recipe(), X, y, sample_weight, groups)
@@ -81,6 +88,15 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         -------
         ndarray, or a pair of them with `return_std`
             Predictions, and their standard deviations.
+
+        Examples
+        --------
+        >>> from ocrep import PinvRegressor
+        >>> from ocrep.datasets import load
+        >>> X, y = load("housing", return_X_y=True)
+        >>> predicted, std = PinvRegressor(50, random_state=0).fit(X, y).predict(X[:3], return_std=True)
+        >>> predicted.shape, std.shape
+        ((3,), (3,))
         """
         if is_dask(X):
             return self._predict_lazily(X, return_std)
@@ -138,6 +154,13 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         -------
         float
             The coefficient of determination.
+
+        Examples
+        --------
+        >>> from ocrep import TikhonovRegressor
+        >>> X, y = [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]
+        >>> round(TikhonovRegressor(gamma=0.0).fit(X, y).score(X, y), 6)
+        1.0
         """
         if is_dask(X):
             return score_lazily(self, X, y, sample_weight, labels=False).r2

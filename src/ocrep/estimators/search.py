@@ -161,8 +161,15 @@ class PinvRegressorCV(_Search, Regression):
     >>> from ocrep.datasets import load
     >>> X, y = load("housing", return_X_y=True)
     >>> sizes = [{"n_hidden": 20}, {"n_hidden": 100}]
-    >>> PinvRegressorCV(sizes, random_state=0).fit(X, y).best_params_
+    >>> model = PinvRegressorCV(sizes, random_state=0).fit(X, y)
+    >>> model.best_params_
     {'n_hidden': 100}
+    >>> model.with_gamma("gcv").score(X, y) > 0.8  # the winner under another rule, without the data
+    True
+    >>> sum(len(block) for block in model.predict_blocks([X[:400], X[400:]]))
+    506
+    >>> model.as_float32().coef_.dtype
+    dtype('float32')
     """
 
     _network = PinvRegressor
@@ -216,6 +223,12 @@ class PinvClassifierCV(_Search, Classification):
     >>> model = PinvClassifierCV([{"n_hidden": 10}, {"n_hidden": 50}], random_state=0).fit(X, y)
     >>> model.predict_proba(X).shape
     (178, 3)
+    >>> model.with_gamma("gcv").gamma_ > 0  # the winner under another rule, without the data
+    True
+    >>> sum(len(block) for block in model.predict_blocks([X[:90], X[90:]]))
+    178
+    >>> model.as_float32().coef_.dtype
+    dtype('float32')
     """
 
     _network = PinvClassifier

@@ -34,6 +34,15 @@ class TikhonovRegressor(Regression):
     >>> from ocrep import TikhonovRegressor
     >>> TikhonovRegressor(gamma=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
     array([7.])
+    >>> from ocrep.datasets import load
+    >>> X, y = load("housing", return_X_y=True)
+    >>> model = TikhonovRegressor(store_folds=True).fit(X, y)
+    >>> model.with_gamma("kfold").gamma_ == model.gamma_  # a rule, without the data
+    True
+    >>> sum(len(block) for block in model.predict_blocks([X[:400], X[400:]]))
+    506
+    >>> bool(abs(model.as_float32().predict(X) - model.predict(X)).max() < 1e-2)
+    True
     """
 
     def __init__(
@@ -81,8 +90,17 @@ class TikhonovClassifier(Classification):
     Examples
     --------
     >>> from ocrep import TikhonovClassifier
-    >>> TikhonovClassifier().fit([[0.0], [1.0], [2.0], [3.0]], list("aabb")).predict([[0.4], [2.6]])
+    >>> model = TikhonovClassifier().fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
+    >>> model.predict([[0.4], [2.6]])
     array(['a', 'b'], dtype='<U1')
+    >>> model.with_gamma("gcv").predict([[0.4], [2.6]])  # another rule, without the data
+    array(['a', 'b'], dtype='<U1')
+    >>> for block in model.predict_blocks([[[0.4], [0.6]], [[2.6]]]):
+    ...     print(block)
+    ['a' 'a']
+    ['b']
+    >>> model.as_float32().coef_.dtype
+    dtype('float32')
     """
 
     def __init__(

@@ -120,6 +120,16 @@ class Rule(Documented, ABC):
         ------
         NotApplicable
             If the rule cannot choose γ here; it is a ValueError.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ocrep import Factor, rules
+        >>> rng = np.random.default_rng(0)
+        >>> H, t = rng.normal(size=(50, 3)), rng.normal(size=50)
+        >>> spectrum = Factor.of(H, t).spectrum()
+        >>> [name for name in ("gcv", "bic", "none") if rules.resolve(name).choose(spectrum).gamma > 0]
+        ['gcv', 'bic']
         """
         self._check_needs(folds, rows)
         for name, size in sizes_of(spectrum).items():  # γ goes with σ₁², and the criteria with T²

@@ -95,6 +95,14 @@ class FoldRule(HeldOutRule):
         -------
         Choice
             γ, how it was chosen, and its error on held-out rows.
+
+        Examples
+        --------
+        >>> from ocrep import PinvRegressor, rules
+        >>> from ocrep.datasets import load
+        >>> model = PinvRegressor(20, store_folds=True, random_state=0).fit(*load("housing", return_X_y=True))
+        >>> rules.OCRePCV().choose(model.spectrum_, folds=model.folds_).gamma == model.gamma_
+        True
         """
         if folds is not None and self.folds.divides_as(folds.plan) and len(folds.filled) < 2:
             if self.split != "content":
