@@ -181,13 +181,15 @@ def test_unseen_texts_count_as_none_of_the_known(tmp_path, monkeypatch, capsys):
 
 def test_what_fit_prints(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    frame = pd.read_csv("abalone.csv").assign(day="2020-01-01", nothing="", same=1)
+    frame = pd.read_csv("abalone.csv").assign(day="2020-01-01", nothing="", same=1, colour=["red", ""] * 2088 + ["red"])
     frame.loc[:2, "target"] = np.nan
+    frame.loc[:9, "length"] = frame.loc[:99, "height"] = np.nan
     frame.to_csv("odd.csv", index=False)
     assert run(["fit", "odd.csv", "-t", "target", "-o", "odd.skops", "--n-hidden", "20", "--drop-missing-target"]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
-    assert "odd.csv: 4,174 rows, 8 inputs (8 numbers)." in out
+    assert "odd.csv: 4,174 rows, 9 inputs (8 numbers, 1 text)." in out
+    assert "Filled: 104 gaps in 2 columns with the median, 2,087 gaps in 1 text column with" in out
     assert "The target 'target' makes it a regression, because it holds 28 different numbers in 4,174 rows" in out
     assert "Not used: day (is constant), nothing (is empty), same (is constant)." in out
     assert "Left out: 3 rows without a target." in out

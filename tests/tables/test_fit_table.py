@@ -74,6 +74,18 @@ def test_texts_that_are_dates_are_read_as_dates(frame_of):
     assert np.isfinite(fit_table(mixed, "y", n_hidden=20, test=0.0).predict(mixed[7:8])).all()
 
 
+def test_what_was_left_out_and_filled_is_told_and_saved_with_the_model(tmp_path):
+    model = fit_table(table(), "y", ignore=["k"], n_hidden=5, test=0.0)
+    save_model(model, tmp_path / "m.skops")
+    for some in (model, load_model(tmp_path / "m.skops")):
+        assert some.left_out_ == {
+            "k": "ignored",
+            "id": "an id or free text: 200 different ones",
+            "same": "is constant",
+        }
+        assert some.gaps_ == {"when": 1, "x": 1, "t": int(table()["t"].isna().sum())}
+
+
 def test_new_rows_may_have_gaps_other_columns_and_new_texts():
     frame = table()
     model = fit_table(frame, "y", n_hidden=20, test=0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ocrep._files.convert import numbers_of
 from ocrep._files.formats import DataError
 from ocrep._files.readers import BLOCK_BYTES
+from ocrep._files.reading import Reading
 from ocrep._files.row_file import RowFile
 from ocrep.tables import counting
 from ocrep.tables.counting import Distinct, MedianSample
@@ -189,6 +190,34 @@ def test_a_column_with_very_many_texts_is_left_out_and_numbers_are_not(tmp_path,
     pd.DataFrame({**columns, "late": range(n)}).to_parquet(tmp_path / "m.parquet", index=False)
     problem = read_problem(tmp_path / "m.parquet", "late")
     assert problem.task_reason == "holds more than 50 different numbers in 300 rows"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_gaps_are_counted_in_rows_that_have_a_target_however_many_values_there_are(form, tmp_path, monkeypatch):
+    monkeypatch.setattr(counting, "MOST_DISTINCT", 50)
+    use_small_blocks(monkeypatch, 20)
+    n = 300
+    numbers = np.arange(n)
+    frame = pd.DataFrame(
+        {
+            "number": np.where(numbers % 3 == 0, np.nan, numbers / 7),
+            "day": pd.Series(pd.date_range("2020-01-01", periods=n)).where(numbers % 4 > 0),
+            "text": np.where(numbers % 5 == 0, None, "ab"),
+            "flag": np.where(numbers % 6 == 0, None, numbers % 2 == 0),
+            "full": numbers,
+            "same": 1,
+            "y": np.where(numbers < 12, np.nan, numbers**2 / 3),
+        }
+    )
+    path = tmp_path / f"gaps.{form}"
+    if form == "csv":
+        frame.to_csv(path, index=False, sep=";", decimal=",")
+        reading = Reading(decimal=",")
+    else:
+        frame.to_parquet(path)
+        reading = Reading()
+    problem = read_problem(path, "y", drop_missing_target=True, reading=reading)
+    assert problem.gaps == {"number": 96, "day": 72, "text": 57, "flag": 48}
 
 
 def test_an_infinite_number_far_down_a_file_is_named(tmp_path, monkeypatch):

@@ -117,10 +117,21 @@ def about_problem(name: str, problem: Problem) -> list[str]:
     left_out = ", ".join(f"{name} ({why})" for name, why in problem.left_out.items())
     if left_out:
         sentences += [f"Not used: {left_out}."]
+    sentences += _filled(problem)
     sentences += [advice.sentence() for advice in problem.advice()]
     if problem.n_dropped:
         sentences += [f"Left out: {counted(problem.n_dropped, 'row')} without a target."]
     return sentences
+
+
+def _filled(problem: Problem) -> list[str]:
+    """Return a sentence about missing values and what stands for them, if there are any."""
+    texts = [n for name, n in problem.gaps.items() if problem.kinds[name] == "text"]
+    others = [n for name, n in problem.gaps.items() if problem.kinds[name] != "text"]
+    told = [f"{counted(sum(others), 'gap')} in {counted(len(others), 'column')} with the median"] if others else []
+    if texts:
+        told += [f"{counted(sum(texts), 'gap')} in {counted(len(texts), 'text column')} with a category of its own"]
+    return [f"Filled: {', '.join(told)}."] if told else []
 
 
 _SCORES = {

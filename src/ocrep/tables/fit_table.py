@@ -64,7 +64,9 @@ def fit_table(
     sklearn.pipeline.Pipeline
         The steps "frame" (kinds of columns), "columns" (gaps, categories and dates) and "network", fitted to all rows.
         Its `assessment_`, a dict, holds the scores on held-out rows under `models`, for the network, a baseline and a
-        plain linear model trained on at most 50,000 rows; the `confusion` of `classes`; and `advice`.
+        plain linear model trained on at most 50,000 rows; the `confusion` of `classes`; and `advice`. `left_out_` has
+        the columns that are not inputs, each with the reason, and `gaps_` the number of missing values of each input
+        that has some.
 
     See Also
     --------
@@ -83,6 +85,8 @@ def fit_table(
     (2,)
     >>> list(model.assessment_["models"])
     ['network', 'baseline (majority class)', 'linear model']
+    >>> model.left_out_, model.gaps_
+    ({}, {})
     """
     try:
         import pandas  # noqa: F401

@@ -66,6 +66,12 @@ class Problem:
         """All labels; None for a regression."""
         return self.rows.target.classes
 
+    @property
+    def gaps(self) -> dict[str, int]:
+        """The number of missing values of each input that has some."""
+        missing = {name: self.n_rows - self.survey.columns[name].n_present for name in self.kinds}
+        return {name: number for name, number in missing.items() if number}
+
     def advice(self) -> list[Advice]:
         """What seems wrong with the columns."""
         hint = "write 1234.5, and leave missing cells empty"

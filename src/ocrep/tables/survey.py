@@ -40,7 +40,7 @@ class ColumnSurvey:
     possible: tuple[ColumnKind, ...] = ("number", "boolean", "date", "time")
     """The kinds that all texts so far can be read as."""
     n_present: int = 0
-    """Rows with a value, as long as the texts are counted."""
+    """Rows with a value; of too many texts to be counted only if they are numbers, booleans or dates."""
     low: float = np.inf
     high: float = -np.inf
     wide: bool = False
@@ -101,7 +101,9 @@ class ColumnSurvey:
     def _add_texts(self, column: Any, rows: Selected) -> np.ndarray | None:
         """Count texts, and read them as numbers or booleans as long as that is possible."""
         if self.texts.more:
-            return self._read(column.cast(pyarrow.string()), rows, None) if self.possible else None
+            found = self._read(column.cast(pyarrow.string()), rows, None) if self.possible else None
+            self.n_present += 0 if found is None else int(np.count_nonzero(~np.isnan(rows.of(found))))
+            return found
         codes, words = coded_texts(column)
         used = rows.of(codes)
 

@@ -127,6 +127,7 @@ def for_frames(trained: Trained, problem: Problem) -> Pipeline:
     first = ("frame", FrameInputs(dict(problem.kinds)).fit())
     model = Pipeline([first, *trained.model.steps])
     setattr(model, _ATTRIBUTE, vars(trained.model)[_ATTRIBUTE])
+    model.left_out_, model.gaps_ = dict(problem.left_out), problem.gaps
     if trained.assessment is not None:
         model.assessment_ = trained.assessment.to_json("python")
     return model

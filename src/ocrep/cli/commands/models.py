@@ -100,6 +100,7 @@ def _fit_result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]
         "target": problem.target,
         "inputs": problem.kinds,
         "left_out": problem.left_out,
+        "gaps": problem.gaps,
         "near_numbers": problem.near_numbers,
         "rows_dropped": problem.n_dropped,
         "n_train": trained.n_train,
