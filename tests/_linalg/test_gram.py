@@ -382,3 +382,20 @@ def test_gram_alone_raises_where_it_cannot_prove_its_result():
     model = TikhonovRegressor(solver="auto", gamma=1e-12).fit(twins, y)
     exact = TikhonovRegressor(solver="qr", gamma=1e-12).fit(twins, y)
     np.testing.assert_allclose(model.predict(twins), exact.predict(twins), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("beside", [0, 2, 5])
+def test_products_are_the_same_with_and_without_room_beside_the_features(intercept, weighted, beside):
+    rng = np.random.default_rng(0)
+    blocks = [(rng.standard_normal((30, 4)), rng.standard_normal((30, 2)), rng.uniform(0, 2, 30)) for _ in range(3)]
+    scratch = np.empty((40, 4 + beside))
+    plain, shared = (GramSums.of((*blocks[0][:2], None), intercept=intercept) for _ in range(2))
+    for H, T, weight in blocks:
+        weight = weight if weighted else None
+        plain = plain.add((H, T, weight))
+        scratch[: len(H), :4] = H
+        shared = shared.add((scratch[: len(H), :4], T, weight), scratch)
+    for one, other in zip(plain.sums, shared.sums, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)

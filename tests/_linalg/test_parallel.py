@@ -19,7 +19,7 @@ from ocrep._linalg import parallel
 from ocrep._linalg.blocks import BLOCK_ENTRIES
 from ocrep._linalg.gram import GramSums
 from ocrep._linalg.heights import CHUNK_ENTRIES as CHUNK
-from ocrep._linalg.heights import WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, workers_for
+from ocrep._linalg.heights import WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, reflected_rows, workers_for
 from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, one_blas_thread, worker_count
 
 
@@ -424,3 +424,17 @@ def test_blas_can_be_held_back_to_one_thread_around_workers(threads):
         assert accumulate(lambda state, item: item, iter(range(4)), 4) == [0, 1, 2, 3]
         assert limits() == {1}
     assert limits() == before
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8, 16, 64])
+@pytest.mark.parametrize("width", [3, 100, 500, 1000])
+def test_reflections_take_one_to_four_rows_per_column_so_that_all_workers_have_room(width, workers):
+    height = reflected_rows(width, workers, copies=2)
+    assert width <= height <= 4 * width
+    held = 2 * height * width + 3 * width**2
+    assert height == width or workers * held <= WORKER_ENTRIES
+
+
+def test_reflections_of_500_features_use_16_workers(monkeypatch):
+    monkeypatch.setattr(parallel, "_blas_threads", lambda: 16)
+    assert workers_for(500, 2 * reflected_rows(500, 16, copies=2)) == 16

@@ -21,6 +21,7 @@ from support.shell import steps, words_of
 from support.tables import INPUTS, table_of_rows
 
 from ocrep import PinvClassifier, PinvRegressor
+from ocrep._linalg.parallel import worker_count
 
 HEIGHT, PARTITIONS = 150, 10
 # Generous: it only ends tests that hang.
@@ -75,6 +76,30 @@ def from_parts(rows, load=lambda part, number: part):
     """A Dask dataframe whose partitions pass through `load` on a worker each time they are read."""
     parts = [rows.iloc[HEIGHT * i : HEIGHT * (i + 1)] for i in range(PARTITIONS)]
     return dd.from_map(load, parts, range(PARTITIONS), meta=rows.iloc[:0])
+
+
+def test_a_worker_with_one_thread_stays_on_one(monkeypatch):
+    """Whatever the process that starts it was told of BLAS."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def fit_and_count():
+        X = np.random.default_rng(0).uniform(size=(60_000, 3))
+        before, most, done = threading.active_count(), [0], threading.Event()
+
+        def look():
+            while not done.wait(0.001):
+                most[0] = max(most[0], threading.active_count())
+
+        looking = threading.Thread(target=look)
+        looking.start()
+        PinvRegressor(100, gamma="kfold", random_state=0).fit(X, X[:, 0])
+        done.set()
+        looking.join()
+        return most[0] - before - 1, worker_count()
+
+    with local_cluster(1) as cluster, Client(cluster, timeout=PATIENCE) as client:
+        assert client.submit(fit_and_count).result(timeout=PATIENCE) == (0, 1)
 
 
 def check_same(model, here, rows):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from ocrep._linalg.blocks import BLOCK_ENTRIES
 from ocrep._linalg.parallel import worker_count
 
 # All workers together hold at most this much, about 370 MB.
@@ -14,8 +15,6 @@ WORKER_ENTRIES = 44 * 2**20
 WIDEST_SHARED = 1024
 # 5 MB of float64: so many features are formed at a time by one worker, or by each of two. More would leave the caches.
 CHUNK_ENTRIES = 5 * 2**17
-# 8 MB of float64: the most that each of many workers forms. Together they fill the caches that they share.
-_MOST_ENTRIES = 2**20
 # 32 MB of float64: so much of the rows, as they were read, waits for workers at most. The more, the less they wait for
 # each other.
 _WAITING_ENTRIES = 2**22
@@ -43,7 +42,7 @@ def chunk_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1
     After each operation on arrays a thread must get hold of the interpreter again, for which it waits up to 0.1 ms. So
     the more workers there are, the larger their operations must be, as far as memory allows.
     """
-    most = min(CHUNK_ENTRIES * max(2, workers) // 2, _MOST_ENTRIES)
+    most = min(CHUNK_ENTRIES * (workers + 2) // 4, BLOCK_ENTRIES)
     return max(1, max(CHUNK_ENTRIES, min(most, _room(width, workers, copies, n_held))) // width)
 
 
