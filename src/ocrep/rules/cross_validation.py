@@ -59,9 +59,10 @@ class GridRule(HeldOutRule):
 class LOO(GridRule):
     """Leave-one-out: minimise PRESS(γ) = Σ (residual_i/(1 − h_i))², which equals n refits without one row each.
 
-    The intercept is refitted too; a weighted row counts as one row. The rows are read once more, for all γ together,
-    so the optimum is refined by a parabola through the best grid points. A row whose 1 − h_i is rounding noise, such as
-    a sentinel of 10¹⁰, is really refitted, at most one row for each feature. Reference: Allen, Technometrics 16 (1974).
+    The intercept is refitted too; a weighted row counts as one row. One more pass over the rows judges all γ of the
+    grid, and a parabola through the best of them gives the optimum. Where 1 − h_i is only rounding noise, as in a row
+    with a sentinel of 10¹⁰, the model is really refitted without that row; there is at most one such row per feature.
+    Reference: Allen, Technometrics 16 (1974).
 
     Examples
     --------
@@ -148,8 +149,8 @@ class KFold(FoldRule, GridRule):
 class OCRePCV(FoldRule):
     """OCReP among the γ that cross-validation cannot tell from its best: the least μ(H^reg) within one standard error.
 
-    For each γ the exact k-fold error minus that of the best γ is averaged over the folds. γ is admissible if that mean
-    is within its standard error; the differences are paired, so a fold that is hard for every γ does not count.
+    For each γ, the exact k-fold error minus that of the best γ is averaged over the folds. γ is admissible if this mean
+    is at most its standard error. The differences are paired, so a fold that is hard for every γ does not count.
     OCReP alone regularizes too much where H is well conditioned, and cross-validation alone sometimes too little; this
     rule keeps the best conditioning that the data allow. It is new in this library.
 

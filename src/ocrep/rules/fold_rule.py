@@ -46,13 +46,13 @@ class FoldRule(HeldOutRule):
         Seed of the division of the rows, or groups, into folds.
     split : {"content", "groups", "blocks", "given"}, default="content"
         What decides the fold of a row. "content": its inputs, so that equal rows share a fold. "groups": its group,
-        given as `fit(X, y, groups=…)`; rows of a group share a fold, and folds get as many groups (in streams and
-        beyond 1,024 groups only nearly as many). "blocks": its number, for time series; each fold
-        is one block of consecutive rows, or takes turns with the others every `block_length` rows. "given": its group
-        is the fold, and `n_folds` and `seed` have no part in it.
+        given as `fit(X, y, groups=…)`; rows of a group share a fold, and all folds get the same number of groups
+        (nearly the same in streams and beyond 1,024 groups). "blocks": its position, for time series; each fold is
+        one block of consecutive rows, or with `block_length` the folds take turns after so many rows. "given": its
+        group is its fold; `n_folds` and `seed` are ignored.
     block_length : int or None, default=None
-        Consecutive rows of a block with `split="blocks"`; streams and `partial_fit`, which do not know the number of
-        all rows, need it.
+        Rows in a block with `split="blocks"`. Streams and `partial_fit` need it, because they do not know the number
+        of all rows.
     """
 
     n_folds: int = 3
