@@ -27,12 +27,13 @@ BETWEEN_ROOMS = {
     "RidgeFormula": ("named",),
     "FlooredRule": ("at_least_floor", "for_own_features", "least_gamma"),
     "Numbered": ("check_plan",),
+    "_Search": ("partial_fit",),
     "Protocol": ("as_dict", "path_sizes", "sizes_of", "splits_of"),
 } | dict.fromkeys(
     ("CriterionRule", "GCV", "Mallows", "InformationCriterion", "MarginalLikelihood", "LCurve", "QuasiOptimality"),
     ("by_target", "criterion", "searched"),
 )
-"""Methods without an underscore by class that other rooms of the library call; users do not need them."""
+"""Methods without an underscore by class that users do not need: other rooms call them, or they only raise."""
 
 
 def is_shown(function: Any) -> bool:
@@ -59,6 +60,8 @@ def methods(kind: type) -> Iterator[tuple[str, Any]]:
     """The methods and properties of a public class that this library defines for users."""
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)
+        if not isinstance(member, property | classmethod | staticmethod):
+            member = getattr(kind, name)  # also a method that only some objects have
         function = inspect.unwrap(getattr(member, "fget", None) or getattr(member, "__func__", member))
         own = inspect.isfunction(function) and function.__module__.startswith("ocrep.")
         if own and not name.startswith("_") and is_shown(member):

@@ -161,6 +161,15 @@ class Classification(ClassifierMixin, ClosedForm):
         -------
         ndarray of shape (n_samples, n_classes)
             Probabilities.
+
+        Examples
+        --------
+        >>> from ocrep import PinvClassifier
+        >>> from ocrep.datasets import load
+        >>> X, y = load("wine", return_X_y=True)
+        >>> probabilities = PinvClassifier(50, calibrate="loo", random_state=0).fit(X, y).predict_proba(X)
+        >>> probabilities.shape, probabilities.sum(axis=1).round(6).max().item()
+        ((178, 3), 1.0)
         """
         if is_dask(X):
             return np.exp(self.predict_log_proba(X))
@@ -180,6 +189,13 @@ class Classification(ClassifierMixin, ClosedForm):
         -------
         ndarray of shape (n_samples, n_classes)
             Logarithms of probabilities.
+
+        Examples
+        --------
+        >>> from ocrep import TikhonovClassifier
+        >>> model = TikhonovClassifier(calibrate="loo").fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
+        >>> model.predict_log_proba([[0.4], [2.6]]).shape
+        (2, 2)
         """
         if is_dask(X):
             calibration_of(self)

@@ -129,6 +129,15 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         -------
         ndarray of shape (n_samples, 2), or (n_samples, 2, n_targets) if y has two axes
             The lower and the upper ends.
+
+        Examples
+        --------
+        >>> from ocrep import PinvRegressor
+        >>> from ocrep.datasets import load
+        >>> X, y = load("housing", return_X_y=True)
+        >>> ends = PinvRegressor(50, calibrate="loo", random_state=0).fit(X, y).predict_interval(X, coverage=0.8)
+        >>> bool(0.7 < ((ends[:, 0] < y) & (y < ends[:, 1])).mean() < 0.9)
+        True
         """
         errors = calibration_of(self).quantile(coverage)
         if is_dask(X):
