@@ -16,7 +16,8 @@ class FrameInputs(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     kinds : dict
-        The columns that are inputs, in order, each with "number", "boolean", "date" or "text".
+        The columns that are inputs, in order, each with "number", "boolean", "text", "date", "day-first date" or
+        "month-first date".
     """
 
     def __init__(self, kinds: Mapping[str, str]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow
@@ -12,7 +13,9 @@ from pyarrow import types
 
 from ocrep._files.formats import DataError
 
-ColumnKind = Literal["number", "boolean", "text", "date", "time", "empty", "other"]
+DateKind = Literal["date", "day-first date", "month-first date"]
+ColumnKind = Literal["number", "boolean", "text", DateKind, "time", "empty", "other"]
+DATE_KINDS: tuple[DateKind, ...] = get_args(DateKind)
 
 # What Arrow takes for a missing value in a CSV file, and more ways to write NaN.
 _NOT_A_NUMBER = tuple(sign + word for sign in ("", "-") for word in ("nan", "NaN", "NAN", "Nan"))
@@ -20,6 +23,10 @@ _OTHERS = ("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN"
 MISSING_WORDS = ("", *_OTHERS, *_NOT_A_NUMBER)
 _FLOATS = (pyarrow.float64(), pyarrow.float32())
 _TRUE_WORDS, _FALSE_WORDS = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
+# Day and month, or month and day, then the year and perhaps a time; and the same as in ISO 8601.
+_DAY_AND_MONTH = r"^(\d\d)[/.-](\d\d)[/.-](\d{4})( \d\d:\d\d(?::\d\d)?)?$"
+_AS_ISO = {"day-first date": r"\3-\2-\1\4", "month-first date": r"\3-\1-\2\4"}
+_EXAMPLE = {"date": "2026-01-31", "day-first date": "31/01/2026", "month-first date": "01/31/2026"}
 _TESTS: dict[ColumnKind, tuple[Any, ...]] = {
     "empty": (types.is_null,),
     "boolean": (types.is_boolean,),
@@ -49,8 +56,8 @@ def as_kind(column: Any, kind: str, name: str, start: int, *, finite: bool = Tru
     if kind == "number":
         values = _numbers(column, name, start)
         return _checked(values, name, start) if finite else values
-    if kind == "date":
-        return _dates(column, name, start)
+    if kind in DATE_KINDS:
+        return _dates(column, kind, name, start)
     return _booleans(column, name, start) if kind == "boolean" else _texts(column, name, start)
 
 
@@ -109,9 +116,17 @@ def booleans_of(words: Any) -> np.ndarray | None:
     return pc.divide(places, len(_FALSE_WORDS)).cast(pyarrow.float32()).to_numpy(zero_copy_only=False)
 
 
-def dates_of(words: Any) -> np.ndarray | None:
-    """Return texts as moments in UTC, NaT where one is missing; None if one of them is not a date as in ISO 8601."""
+def dates_of(words: Any, kind: str = "date") -> np.ndarray | None:
+    """Return texts as moments in UTC, NaT where one is missing; None if one of them is not a date of this kind.
+
+    A "date" is one as in ISO 8601; the others are written with slashes, points or hyphens, such as 31.12.2024.
+    """
     words = pc.utf8_trim_whitespace(_without_missing(words))
+    if kind != "date":
+        words = pc.replace_substring_regex(words, r"\b(\d)\b", r"0\1")
+        if pc.all(pc.match_substring_regex(words, _DAY_AND_MONTH)).as_py() is False:
+            return None
+        words = pc.replace_substring_regex(words, _DAY_AND_MONTH, _AS_ISO[kind])
     for zone in (None, "UTC"):
         try:
             moments = words.cast(pyarrow.timestamp("us", zone))
@@ -191,7 +206,7 @@ def _booleans(column: Any, name: str, start: int) -> np.ndarray:
     return values
 
 
-def _dates(column: Any, name: str, start: int) -> np.ndarray:
+def _dates(column: Any, kind: str, name: str, start: int) -> np.ndarray:
     if types.is_date(column.type) or types.is_timestamp(column.type):
         return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None)), safe=False).to_numpy(
             zero_copy_only=False
@@ -201,11 +216,11 @@ def _dates(column: Any, name: str, start: int) -> np.ndarray:
     if declared_kind(column.type) != "text":
         raise DataError(f"Column {name!r} must hold dates, as in training, but it holds {column.type}.")
     codes, words = coded_texts(column)
-    found = dates_of(pyarrow.array(words, pyarrow.string()))
+    found = dates_of(pyarrow.array(words, pyarrow.string()), kind)
     if found is None:
-        place, word = first_other(pyarrow.array(words, pyarrow.string()), dates_of)
+        place, word = first_other(pyarrow.array(words, pyarrow.string()), partial(dates_of, kind=kind))
         row = start + int((codes == place).argmax()) + 1
-        raise DataError(f"Column {name!r} must hold dates such as 2026-01-31, but row {row} holds {word!r}.")
+        raise DataError(f"Column {name!r} must hold dates such as {_EXAMPLE[kind]}, but row {row} holds {word!r}.")
     return np.append(found, np.datetime64("NaT"))[codes]
 
 

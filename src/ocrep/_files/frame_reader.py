@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow
 
-from ocrep._files.convert import dates_of, kind_of_type
 from ocrep._files.formats import DataError
 from ocrep._files.readers import BLOCK_ROWS, FileReader
 
 NAME = "The frame"
-
-
-def with_dates(table: Any) -> Any:
-    """An Arrow table in which texts that are all dates as in ISO 8601 are dates, as those of a CSV file are."""
-    for place, field in enumerate(table.schema):
-        if kind_of_type(field.type) == "text":
-            moments = dates_of(pyarrow.concat_arrays(table.column(place).cast(pyarrow.string()).chunks or [[]]))
-            if moments is not None and not np.isnat(moments).all():
-                table = table.set_column(place, field.name, pyarrow.array(moments))
-    return table
 
 
 def as_table(frame: Any) -> Any:

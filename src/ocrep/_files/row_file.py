@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow
+from pyarrow import types
 
 from ocrep._files.convert import ColumnKind, declared_kind
 from ocrep._files.formats import DataError, FilePath, changed_file
-from ocrep._files.frame_reader import NAME, FrameReader, as_table, with_dates
+from ocrep._files.frame_reader import NAME, FrameReader, as_table
 from ocrep._files.readers import BLOCK_ROWS, PLAIN
 from ocrep._files.reading import Reading
 from ocrep._files.several import table_reader
@@ -43,7 +44,9 @@ class RowFile:
         again = table_reader(path, block_rows=rows, reading=reading) if table is None else None
         self._reader = again or FrameReader(table, block_rows=rows)
         self.fingerprint = self._reader.fingerprint()
-        stated: dict[str, ColumnKind] = {field.name: declared_kind(field.type) for field in self._reader.schema()}
+        schema = self._reader.schema()
+        stated: dict[str, ColumnKind] = {field.name: declared_kind(field.type) for field in schema}
+        self.categories = frozenset(field.name for field in schema if types.is_dictionary(field.type))
         self.kinds: dict[str, ColumnKind | None] = {**stated}
         if not self._reader.typed:
             self.kinds = {name: "number" if kind == "number" else None for name, kind in stated.items()}
@@ -51,7 +54,7 @@ class RowFile:
     @classmethod
     def of_frame(cls, frame: Any) -> RowFile:
         """The rows of a data frame in memory."""
-        return cls(NAME, table=with_dates(as_table(frame)))
+        return cls(NAME, table=as_table(frame))
 
     def n_rows(self) -> int | None:
         """Return the number of rows that the file states; None if it states none."""
@@ -62,11 +65,11 @@ class RowFile:
         """Yield the rows with these columns; a kind that is not known yet is None."""
         # Texts come as categories, which is faster where they repeat.
         texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-        types = {name: pyarrow.float64() if self._as_number(name, kind) else texts for name, kind in kinds.items()}
+        wanted = {name: pyarrow.float64() if self._as_number(name, kind) else texts for name, kind in kinds.items()}
         start = 0
         self._check_unchanged()
         with self._reader.reading():
-            for batch in self._reader.batches(list(kinds), types):
+            for batch in self._reader.batches(list(kinds), wanted):
                 if batch.num_rows:
                     # Not `batch.column(name)`, which takes longer than the work on a column.
                     columns = dict(zip(batch.schema.names, map(self.reading.column, batch.columns), strict=True))

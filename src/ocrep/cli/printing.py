@@ -109,7 +109,7 @@ def features(n_features: int, n_hidden: int) -> str:
 
 def about_problem(name: str, problem: Problem) -> list[str]:
     """Return sentences about the rows, the task, and the columns and rows left out."""
-    kinds = list(problem.kinds.values())
+    kinds = ["date" if kind.endswith("date") else kind for kind in problem.kinds.values()]
     parts = [counted(kinds.count(kind), kind) for kind in ("number", "text", "boolean", "date") if kind in kinds]
     sentences = [f"{name}: {counted(problem.n_rows, 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
     because = f", because it {problem.task_reason} (--task changes it)" if problem.task_reason else ""
@@ -117,11 +117,18 @@ def about_problem(name: str, problem: Problem) -> list[str]:
     left_out = ", ".join(f"{name} ({why})" for name, why in problem.left_out.items())
     if left_out:
         sentences += [f"Not used: {left_out}."]
-    sentences += _filled(problem)
+    sentences += _dates(problem) + _filled(problem)
     sentences += [advice.sentence() for advice in problem.advice()]
     if problem.n_dropped:
         sentences += [f"Left out: {counted(problem.n_dropped, 'row')} without a target."]
     return sentences
+
+
+def _dates(problem: Problem) -> list[str]:
+    """Return a sentence about dates whose texts tell that the day, or the month, comes first."""
+    kinds = {name: kind for name, kind in problem.kinds.items() if kind.endswith(" date")}
+    told = [f"{name} ({kind.removesuffix(' date').replace('-', ' ')})" for name, kind in kinds.items()]
+    return [f"Read as dates: {', '.join(told)}."] if told else []
 
 
 def _filled(problem: Problem) -> list[str]:
@@ -182,4 +189,4 @@ def _score(name: str, value: float) -> str:
 
 def advice(assessment: Assessment) -> list[str]:
     """Return what seems wrong with the model, and which options may help; `about_problem` tells of columns."""
-    return [f"Note: {one.sentence()}" for one in assessment.advice if one.code != "near_numbers"]
+    return [f"Note: {one.sentence()}" for one in assessment.advice if one.code not in ("near_numbers", "near_dates")]

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ocrep._features.dates import DateParts, date_part, days_since_1970
-from ocrep._files.convert import ColumnKind, as_kind, coded_texts
+from ocrep._files.convert import DATE_KINDS, ColumnKind, as_kind, coded_texts
 from ocrep._rows.survey import Range
 from ocrep.tables.rows import Selected
 from ocrep.tables.survey import ColumnSurvey, TableSurvey
@@ -83,7 +83,7 @@ class Coding:
         """The coding that a survey of the training rows tells."""
         found = survey.medians()
         medians = {name: m for name, m in found.items() if kinds.get(name) in ("number", "boolean")}
-        dates = {name: Dates.of(survey.columns[name], found[name]) for name in kinds if kinds[name] == "date"}
+        dates = {name: Dates.of(survey.columns[name], found[name]) for name in kinds if kinds[name] in DATE_KINDS}
         texts = {name: _texts(survey, name) for name, kind in kinds.items() if kind == "text"}
         columns = [survey.columns[name] for name in medians]
         # A column without a value is filled with zeros.
@@ -139,7 +139,7 @@ class Coding:
                 values = np.where(np.isnan(values), self.dtype.type(np.nan_to_num(median)), values)
             yield values
         for name, column in self.dates.items():
-            moments = as_kind(rows.block.columns[name], "date", name, rows.block.start)
+            moments = as_kind(rows.block.columns[name], self.kinds[name], name, rows.block.start)
             days = days_since_1970(rows.of(moments))
             days = np.where(np.isnan(days), column.median, days)
             yield from (date_part(days, part, column.latest) for part in column.parts)

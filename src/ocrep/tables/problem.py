@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from ocrep._files.convert import ColumnKind
+from ocrep._files.convert import DATE_KINDS, ColumnKind, DateKind
 from ocrep._files.formats import DataError, FilePath, check_columns
 from ocrep._files.readers import PLAIN, NotNumbersError
 from ocrep._files.reading import Reading
@@ -17,14 +17,14 @@ from ocrep.analysis.advice import Advice
 from ocrep.tables.rows import Selected, TableRows, with_target
 from ocrep.tables.survey import ColumnSurvey, TableSurvey, survey_of
 from ocrep.tables.target import Target, Task, guess_task
-from ocrep.tables.written import looks_like_number, options_that_read
+from ocrep.tables.written import looks_like_date, looks_like_number, options_that_read
 
 FEWEST_ROWS = 10
 MOST_CATEGORIES = 200  # a column with more different texts is an id or free text: one-hot coding is useless
 FEW_CATEGORIES = 20  # with at most this many, a column is never taken for an id, even if each row has its own text
 _SAMPLE = 1000
 
-InputKind = Literal["number", "boolean", "text", "date"]
+InputKind = Literal["number", "boolean", "text", DateKind]
 StageProgress = Callable[[str, int, int | None], None]  # stage, amount done, and total amount (None if unknown)
 
 
@@ -72,12 +72,28 @@ class Problem:
         missing = {name: self.n_rows - self.survey.columns[name].n_present for name in self.kinds}
         return {name: number for name, number in missing.items() if number}
 
+    @property
+    def near_dates(self) -> dict[str, str]:
+        """Text columns that look like dates in no certain form, such as 01/02/2024 or 31.12.24, with the first text."""
+        texts = {name: column for name, column in self.survey.columns.items() if column.kind == "text"}
+        unsure = {
+            name: column.texts.in_order()[:_SAMPLE]
+            for name, column in texts.items()
+            if name != self.target and len(column.as_dates) != 1
+        }
+        return {name: sample[0] for name, sample in unsure.items() if all(map(looks_like_date, sample))}
+
     def advice(self) -> list[Advice]:
         """What seems wrong with the columns."""
         hint = "write 1234.5, and leave missing cells empty"
-        return [
+        numbers = [
             Advice("near_numbers", f"Column {name!r} became text, because it holds {text}", self.remedies[name], hint)
             for name, text in self.near_numbers.items()
+        ]
+        unsure = "is not read as dates, because the order of day, month and year is not certain in"
+        return numbers + [
+            Advice("near_dates", f"Column {name!r} {unsure} {text!r}", hint="write them as YYYY-MM-DD")
+            for name, text in self.near_dates.items()
         ]
 
 
@@ -132,7 +148,22 @@ def _nameless(name: str) -> bool:
     return not name.strip() or name.startswith("__index_level_")
 
 
-def _surveyed(file: RowFile, kinds: dict[str, ColumnKind | None], target: str, progress: StageProgress) -> TableSurvey:
+def _surveyed(
+    file: RowFile, kinds: Mapping[str, ColumnKind | None], target: str, progress: StageProgress
+) -> TableSurvey:
+    """Survey all rows; once more if texts turn out to be dates, whose order of day and month only all of them tell."""
+    survey = _surveyed_once(file, kinds, target, progress)
+    fixed = {target, *file.categories}
+    found = {name: column.as_dates for name, column in survey.columns.items() if name not in fixed}
+    dates = {name: possible[0] for name, possible in found.items() if len(possible) == 1}
+    if not dates:
+        return survey
+    return _surveyed_once(file, {name: dates.get(name, file.kinds[name]) for name in kinds}, target, progress)
+
+
+def _surveyed_once(
+    file: RowFile, kinds: Mapping[str, ColumnKind | None], target: str, progress: StageProgress
+) -> TableSurvey:
     total = file.n_rows()
     try:
         return survey_of(_told(with_target(file, kinds, target), total, progress), kinds, target)
@@ -154,7 +185,7 @@ def _check_target(survey: TableSurvey, target: str, drop: bool, path: FilePath) 
     for name, column in survey.columns.items():
         column.check(name)
     kind = survey.columns[target].kind
-    if kind in ("date", "time", "other"):
+    if kind in (*DATE_KINDS, "time", "other"):
         held = "neither numbers nor text" if kind == "other" else "dates or times"
         raise DataError(f"Column {target!r} holds {held}, which cannot be a target: choose another column.")
     if not survey.n_rows:
@@ -176,7 +207,7 @@ def _why_left_out(column: ColumnSurvey, n_rows: int, dates: str) -> str:
     by_kind = {"time": "holds times of a day", "empty": "is empty", "other": "holds neither numbers nor text"}
     if column.kind in by_kind:
         return by_kind[column.kind]
-    if column.kind == "date" and dates == "drop":
+    if column.kind in DATE_KINDS and dates == "drop":
         return "holds dates"
     texts = column.texts
     is_constant = len(texts) == 1 if column.kind == "text" else column.low == column.high
@@ -194,7 +225,7 @@ def _near_numbers(survey: TableSurvey, reading: Reading) -> tuple[dict[str, str]
         if column.kind != "text" or column.odd is None:
             continue
         sample = [text.strip(quotes) for text in column.texts.in_order()[:_SAMPLE]]
-        if 2 * sum(map(looks_like_number, sample)) > len(sample):
+        if 2 * sum(map(looks_like_number, sample)) > len(sample) and not all(map(looks_like_date, sample)):
             row, text = column.odd[0], column.odd[1].strip(quotes)
             found[name] = f"{text!r} in row {row + 1:,}"
             remedies[name] = options_that_read([*sample, text], reading)

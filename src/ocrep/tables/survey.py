@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from math import isfinite
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow
 
 from ocrep._features.dates import date_part, days_since_1970
 from ocrep._files.convert import (
+    DATE_KINDS,
     ColumnKind,
     as_kind,
     booleans_of,
@@ -29,6 +30,8 @@ from ocrep.tables.rows import Selected
 from ocrep.tables.target import TargetSurvey
 
 Kinds = Mapping[str, ColumnKind | None]
+_ORDERED = DATE_KINDS[1:]
+"""A column may be dates in either order of day and month: only all of its texts tell."""
 
 
 @dataclass(slots=True)
@@ -37,7 +40,7 @@ class ColumnSurvey:
 
     declared: ColumnKind | None
     """The kind that the file states; None if the values tell."""
-    possible: tuple[ColumnKind, ...] = ("number", "boolean", "date", "time")
+    possible: tuple[ColumnKind, ...] = ("number", "boolean", "date", "time", *_ORDERED)
     """The kinds that all texts so far can be read as."""
     n_present: int = 0
     """Rows with a value; of too many texts to be counted only if they are numbers, booleans or dates."""
@@ -58,7 +61,12 @@ class ColumnSurvey:
         """The kind of the values."""
         if not self.n_present:
             return "empty"
-        return self.declared or (*self.possible, "text")[0]
+        return self.declared or (*(kind for kind in self.possible if kind not in _ORDERED), "text")[0]
+
+    @property
+    def as_dates(self) -> tuple[ColumnKind, ...]:
+        """The kinds of dates that all texts can be read as: more than one if no day is above 12."""
+        return tuple(kind for kind in self.possible if kind in DATE_KINDS) if self.kind == "text" else ()
 
     @property
     def narrow(self) -> bool:
@@ -70,16 +78,16 @@ class ColumnSurvey:
         if self.declared in ("time", "other"):
             self.n_present += int(rows.of(column.is_valid().to_numpy(zero_copy_only=False)).sum())
             return None
-        if self.declared in ("number", "boolean", "date"):
+        if self.declared in ("number", "boolean", *DATE_KINDS):
             values = rows.of(as_kind(column, self.declared, name, rows.block.start, finite=False))
-            values = days_since_1970(values) if self.declared == "date" else values
+            values = days_since_1970(values) if self.declared in DATE_KINDS else values
         else:
             found = self._add_texts(column, rows)
             if found is None or self.declared == "text":
                 return None
             values = rows.of(found)
         self._add_numbers(values, rows)
-        if self.kind == "date":
+        if self.kind in DATE_KINDS:
             days = values[~np.isnan(values)]
             self.months |= {int(month) for month in np.unique(date_part(days, "month", 0.0))}
             self.weekdays |= {int(day) for day in np.unique(date_part(days, "weekday", 0.0))}
@@ -131,7 +139,9 @@ class ColumnSurvey:
             self.odd = rows.block.start + row, text
         self.possible = tuple(kind for kind, values in found.items() if values is not None)
         first: ColumnKind = next(iter(self.possible), "time")
-        return None if first == "time" else days_since_1970(found[first]) if first == "date" else found[first]
+        return (
+            None if first in ("time", *_ORDERED) else days_since_1970(found[first]) if first == "date" else found[first]
+        )
 
     def merge(self, other: ColumnSurvey) -> ColumnSurvey:
         """The survey of the rows of both."""
@@ -160,7 +170,7 @@ class ColumnSurvey:
 _READERS: dict[ColumnKind, Callable[[Any], np.ndarray | None]] = {
     "number": numbers_of,
     "boolean": booleans_of,
-    "date": dates_of,
+    **{kind: partial(dates_of, kind=kind) for kind in DATE_KINDS},
     "time": times_of,
 }
 
@@ -172,7 +182,7 @@ class TableSurvey:
         self.n_seen = self.n_rows = 0
         self.columns = {name: ColumnSurvey(kind) for name, kind in kinds.items()}
         self._of_target, self._target = TargetSurvey(), target
-        self._sampled = [name for name, kind in kinds.items() if kind in (None, "number", "boolean", "date")]
+        self._sampled = [name for name, kind in kinds.items() if kind in (None, "number", "boolean", *DATE_KINDS)]
         self._sample = MedianSample(len(self._sampled))
 
     def add(self, rows: Selected) -> TableSurvey:

@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from ocrep._features.frames import FrameInputs
+from ocrep._files.convert import DATE_KINDS
 from ocrep._files.formats import DataError
 from ocrep._rows.scan.scan import ProgressFunction, Scan
 from ocrep.analysis.assessment import Assessment, Assessor, sample_size
@@ -167,7 +168,7 @@ def example_rows(model: Any) -> Any:
     about = describe(model)
     if about is None:
         return None
-    values: dict[str, Any] = {"text": MISSING, "date": "2020-01-01"}
+    values: dict[str, Any] = {"text": MISSING, **dict.fromkeys(DATE_KINDS, pandas.Timestamp("2020-01-01"))}
     return pandas.DataFrame({name: [values.get(kind, 0.0)] for name, kind in about.kinds.items()})
 
 

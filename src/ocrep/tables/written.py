@@ -1,4 +1,4 @@
-"""Texts that were meant to be numbers: which of them look so, and which options would read them."""
+"""Texts that were meant to be numbers or dates: which of them look so, and which options would read them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from ocrep._files.reading import Reading
 _SIGNS = "$€£¥%"
 # Matched without spaces and signs. No two parts can match the same character, so that long texts take linear time.
 _NUMERAL = re.compile(r"[+-]?[.,']*\d[\d.,']*(e[+-]?\d+)?", re.IGNORECASE)
+_DATE = re.compile(
+    r"(\d\d?/\d\d?/(\d{4}|\d\d)|\d\d?[.-]\d\d?[.-]\d{4}|\d\d\.\d\d\.\d\d|\d{4}[/.]\d\d?[/.]\d\d?)( \d.*)?", re.ASCII
+)
 _AS_NOTHING = str.maketrans("", "", _SIGNS + " \u00a0\u202f\u2009")
 # Decimal mark and mark between thousands; of marks that both read all texts, the first is named.
 _MARKS = ((".", ""), (".", ","), (",", ""), (",", "."), (".", "'"), (".", " "), (",", " "))
@@ -24,6 +27,11 @@ _MOST_WORDS = 3  # as many different words may stand for a missing value
 def looks_like_number(text: str) -> bool:
     """Whether a text is written with the digits and marks of a number."""
     return _NUMERAL.fullmatch(text.translate(_AS_NOTHING).strip()) is not None
+
+
+def looks_like_date(text: str) -> bool:
+    """Whether a text is written as a date, but not as in ISO 8601."""
+    return _DATE.fullmatch(text.strip()) is not None
 
 
 def options_that_read(texts: Sequence[str], reading: Reading = PLAIN) -> dict[str, Any]:

@@ -102,6 +102,7 @@ def _fit_result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]
         "left_out": problem.left_out,
         "gaps": problem.gaps,
         "near_numbers": problem.near_numbers,
+        "near_dates": problem.near_dates,
         "rows_dropped": problem.n_dropped,
         "n_train": trained.n_train,
         "n_test": trained.n_test,
@@ -257,7 +258,7 @@ def export(
     from ocrep.tables.training import describe, example_rows, without_frame
 
     about = describe(fitted)
-    if about is not None and "date" in about.kinds.values():
+    if about is not None and any(kind.endswith("date") for kind in about.kinds.values()):
         raise UsageError("An ONNX graph cannot read dates, which this model does: train it with --dates drop.")
     dtype = "float64" if double else "float32"
     with writing(out):

@@ -1,0 +1,133 @@
+"""Dates with the day or the month first: the inputs are those of the same dates as in ISO 8601, or a sentence asks."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from ocrep import fit_table
+from ocrep._files.convert import dates_of
+from ocrep._files.formats import DataError
+from ocrep.cli.running import run
+from ocrep.tables.parts import TablePart
+from ocrep.tables.prediction import predict_file
+from ocrep.tables.problem import read_problem
+from ocrep.tables.training import Settings, train
+
+N = 120
+RNG = np.random.default_rng(0)
+# The first rows do not tell the order of day and month.
+DAYS = pd.Series(pd.to_datetime(["2024-03-05", "2024-07-08"] * 20 + [*pd.date_range("2023-01-01", periods=N - 40)]))
+X = RNG.standard_normal(N)
+Y = X + DAYS.dt.month
+FORMS = {
+    "%d/%m/%Y": "day-first date",
+    "%d.%m.%Y": "day-first date",
+    "%d-%m-%Y %H:%M": "day-first date",
+    "%m/%d/%Y": "month-first date",
+    "%m/%d/%Y %H:%M:%S": "month-first date",
+}
+
+
+def frame_of(form, days=DAYS):
+    texts = days.dt.strftime(form).astype(object)
+    texts[7] = None
+    return pd.DataFrame({"when": texts, "x": X, "y": Y})
+
+
+def inputs_of(path):
+    problem = read_problem(path, "y")
+    coding = TablePart.of(problem.rows, problem.survey).coding
+    return problem.kinds["when"], np.concatenate([coding.inputs(rows, dense=True) for rows in problem.rows.blocks()])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_inputs_are_those_of_dates_as_in_iso_8601(form, suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr("ocrep._files.row_file.BLOCK_ROWS", 20)
+    for name, one in {"iso": "%Y-%m-%d", "other": form}.items():
+        getattr(frame_of(one), f"to_{suffix}")(tmp_path / f"{name}.{suffix}", index=False)
+    (iso, wanted), (kind, found) = (inputs_of(tmp_path / f"{name}.{suffix}") for name in ("iso", "other"))
+    assert (iso, kind) == ("date", FORMS[form])
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_frame_of_texts_gives_the_model_of_a_frame_of_dates(form):
+    frame = frame_of(form)
+    dates = frame.assign(when=DAYS.where(np.arange(N) != 7).astype("datetime64[us]"))
+    wanted, found = (fit_table(some, "y", n_hidden=10, test=0.0) for some in (dates, frame))
+    for some in (frame, dates, frame[:1], frame[7:8]):  # also rows that do not tell the order, and a gap
+        np.testing.assert_allclose(found.predict(some), wanted.predict(dates.loc[some.index]), rtol=1e-9)
+
+
+def test_new_rows_have_the_order_of_training(tmp_path):
+    frame_of("%d/%m/%Y").to_csv(tmp_path / "t.csv", index=False)
+    model = train(read_problem(tmp_path / "t.csv", "y"), Settings(n_hidden=5), test=0).model
+    frame_of("%d.%m.%Y")[:7].to_csv(tmp_path / "new.csv", index=False)
+    predict_file(model, tmp_path / "new.csv", tmp_path / "p.parquet")
+    found = pd.read_parquet(tmp_path / "p.parquet")["prediction"]
+    np.testing.assert_allclose(found, model.predict(frame_of("%d/%m/%Y").assign(when=DAYS)[:7]), rtol=1e-9)
+    for form, text in {"%Y-%m-%d": "2023-01-13", "%m/%d/%Y": "01/13/2023"}.items():
+        frame_of(form)[52:].to_csv(tmp_path / "new.csv", index=False)
+        with pytest.raises(DataError, match=f"'when' must hold dates such as 31/01/2026, but row 1 holds '{text}'"):
+            predict_file(model, tmp_path / "new.csv", tmp_path / "p.parquet")
+
+
+UNSURE = {
+    "no day above 12": DAYS.where(DAYS.dt.day <= 12, DAYS[0]).dt.strftime("%d/%m/%Y"),
+    "both orders": DAYS.dt.strftime("%d/%m/%Y").where(np.arange(N) % 2 == 0, DAYS.dt.strftime("%m/%d/%Y")),
+    "short year": DAYS.dt.strftime("%d.%m.%y"),
+}
+
+
+@pytest.mark.parametrize("case", UNSURE)
+def test_where_the_order_is_not_certain_a_sentence_says_what_to_write(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    texts = UNSURE[case]
+    pd.DataFrame({"when": texts, "x": X, "y": Y}).to_csv("t.csv", index=False)
+    problem = read_problem("t.csv", "y")
+    assert problem.kinds.get("when", "text") == "text"
+    assert (problem.near_dates, problem.near_numbers) == ({"when": texts[0]}, {})
+    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("Column 'when' is not read as dates") == 1
+    assert f"'{texts[0]}': write them as YYYY-MM-DD." in out
+
+
+def test_fit_says_which_order_it_found(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame_of("%m/%d/%Y").assign(end=DAYS.dt.strftime("%d.%m.%Y")).to_csv("t.csv", index=False)
+    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5"]) == 0
+    out = capsys.readouterr().out
+    assert "3 inputs (1 number, 2 dates)." in out
+    assert "Read as dates: when (month first), end (day first)." in out
+    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5", "--dates", "drop"]) == 0
+    assert "Not used: when (holds dates), end (holds dates)." in capsys.readouterr().out
+
+
+def test_what_is_not_a_column_of_dates(tmp_path):
+    columns = {
+        "version": ["1.2.3", "10.2.15", "1.12.0", "2.0.1"],
+        "wrong": ["31/02/2024", "30/02/2024", "13/01/2024", "14/01/2024"],
+        "some": ["31/12/2024", "30/12/2024", "unknown", "13/01/2024"],
+        "three": ["12/13/14/2024", "1/2/3/2024", "1/13/2/2024", "1/2/13/2024"],
+    }
+    frame = pd.DataFrame({name: texts * 10 for name, texts in columns.items()} | {"y": np.arange(40) / 3})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    problem = read_problem(tmp_path / "t.csv", "y")
+    assert problem.kinds == dict.fromkeys(columns, "text")
+    assert set(problem.near_dates) == {"wrong"}
+    # A column that is declared as categories stays one, and so does the target.
+    days = pd.Series(["31/12/2024", "13/01/2024"] * 20)
+    frame = pd.DataFrame({"day": days.astype("category"), "x": np.arange(40.0), "y": days})
+    frame.to_parquet(tmp_path / "t.parquet")
+    problem = read_problem(tmp_path / "t.parquet", "y")
+    assert (problem.kinds, problem.near_dates) == ({"day": "text", "x": "number"}, {})
+    assert problem.task == "classification"
+
+
+def test_single_digits_and_spaces():
+    words = [" 1/2/2024", "13/12/2024 7:05", None, "NA"]
+    found = dates_of(pa.array(words, pa.string()), "day-first date")
+    assert [str(one)[:16] for one in found] == ["2024-02-01T00:00", "2024-12-13T07:05", "NaT", "NaT"]
