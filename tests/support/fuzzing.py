@@ -3,10 +3,13 @@
 import contextlib
 import io
 import os
+import shutil
 import signal
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ocrep.cli.exit_codes import DATA, FINE, MODEL, OUTPUT, USAGE
 from ocrep.cli.running import run
@@ -20,15 +23,48 @@ class Hang(BaseException):
     """A command took too long."""
 
 
-def cases(few, many):
-    """Settings for a test of `few` cases, or of `many` in `make fuzz`."""
-    return settings(
+def cases(few, many, *strategies):
+    """Try a test on `few` cases that are always the same, in `make fuzz` on `many` new ones; tell all bad outcomes."""
+    how = settings(
         max_examples=many if LONG else few,
         derandomize=not LONG,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )
+
+    def decorate(test):
+        def all_cases():
+            n_cases, bad = 0, []
+
+            @how
+            @given(st.tuples(*strategies))
+            def one_case(drawn):
+                nonlocal n_cases
+                n_cases += 1
+                try:
+                    test(*drawn)
+                except (Exception, Hang) as error:
+                    bad.append(_kept(test.__name__, len(bad), drawn, error))
+
+            one_case()
+            if bad:
+                pytest.fail("\n".join([f"{len(bad)} of {n_cases} cases ended badly:", *bad]), pytrace=False)
+
+        all_cases.__name__ = test.__name__
+        return all_cases
+
+    return decorate
+
+
+def _kept(name, number, drawn, error):
+    """A bad outcome in words. The folder is kept: a number alone does not give a file again that holds Python's ids."""
+    folder = Path.cwd().with_name(f"bad-{name}-{number}")
+    shutil.copytree(Path.cwd(), folder)
+    for part in Path.cwd().glob(".*.part"):  # or the next case would be blamed
+        part.unlink()
+    said = [f"{name}{drawn}: {type(error).__name__} {error}", *getattr(error, "__notes__", [])]
+    return "\n".join([*said, f"  in {folder}"])
 
 
 def hang(number, frame):
@@ -65,9 +101,13 @@ def judge(code, err, *, allowed=(FINE, USAGE, DATA, MODEL, OUTPUT)):
 def attempt(*arguments, out=None):
     """Run and judge; an output is there if it worked, and nothing half-written ever."""
     existed = out is not None and Path(out).exists()
-    code, told, err = command(*arguments)
-    worked = judge(code, err)
-    if out is not None and not existed:
-        assert Path(out).exists() == worked, (arguments, err)
-    assert not list(Path.cwd().glob(".*.part")), list(Path.cwd().iterdir())
+    try:
+        code, told, err = command(*arguments)
+        worked = judge(code, err)
+        if out is not None and not existed:
+            assert Path(out).exists() == worked, err
+        assert not list(Path.cwd().glob(".*.part")), list(Path.cwd().iterdir())
+    except (AssertionError, Hang) as bad:
+        bad.add_note(f"  ocrep {' '.join(map(str, arguments))}")
+        raise
     return worked, told

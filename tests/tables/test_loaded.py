@@ -29,25 +29,39 @@ def described(**changes):
     return lambda model: vars(model)[TABLE].update(changes)
 
 
+def filling(model):
+    return model["columns"].named_transformers_["texts"]["fill"]
+
+
 CHANGES = {
     "another kind": ("numbers", described(kinds={"x": "colour"})),
     "no kinds": ("numbers", described(kinds={})),
     "kinds of other columns": ("numbers", described(kinds={"z": "number"})),
     "a name that is a number": ("numbers", described(target=3)),
     "another task": ("numbers", described(task="guess")),
-    "a score that is a text": ("numbers", described(scores={"r2": "high"})),
+    "a score that is a text": ("numbers", described(scores={"rmse": "high", "baseline_rmse": 1.0})),
+    "a score that no float can be": ("numbers", described(scores={"rmse": 10**400, "baseline_rmse": 1.0})),
+    "scores without that of the baseline": ("labels", described(scores={"error": 0.1})),
+    "scores without the error": ("numbers", described(scores={"r2": 0.9, "baseline_rmse": 1.0})),
+    "scores of another task": ("numbers", described(scores={"error": 0.1, "baseline_error": 0.2})),
+    "scores of two tasks": ("labels", described(scores={"error": 0.1, "baseline_error": 0.2, "rmse": 1.0})),
     "a way to read that is not known": ("numbers", described(reading={"colour": 1})),
     "a field that is not known": ("numbers", described(colour=1)),
     "errors of two dimensions": (
         "numbers",
         lambda model: model[-1].cv_results_.update(mean_test_score=-np.ones((3, 2))),
     ),
+    "gaps that are a column": ("numbers", lambda model: setattr(filling(model), "missing_values", np.ones((39, 1)))),
     "more classes than probabilities": ("labels", lambda model: setattr(model[-1], "classes_", np.array(list("uvwz")))),
 }
 
 
 def test_a_model_as_it_was_saved_passes(models):
     for model in (*models.values(), PinvRegressor(3).fit(np.eye(4), np.arange(4.0))):
+        check_description(model)
+    for scores in ({"r2": np.nan, "rmse": 0.1, "baseline_rmse": 0.2}, {"rmse": 0, "baseline_rmse": 1}):
+        model = copy.deepcopy(models["numbers"])
+        described(scores=scores)(model)
         check_description(model)
 
 

@@ -12,7 +12,7 @@ from ocrep._files.reading import Reading
 from ocrep.tables.choice import LayerChoice
 from ocrep.tables.problem import InputKind
 from ocrep.tables.target import Task
-from ocrep.tables.training import describe, example_rows, known_texts
+from ocrep.tables.training import Description, describe, example_rows, known_texts
 
 
 def check_description(model: Any) -> None:
@@ -21,19 +21,31 @@ def check_description(model: Any) -> None:
     if about is None:
         return
     Reading.from_json(about.reading)
-    kinds, texts = about.kinds, [about.target, *about.kinds, *about.ids, *about.scores]
-    if not kinds or not set(kinds.values()) <= set(get_args(InputKind)) or about.task not in get_args(Task):
-        raise ValueError("it does not know the kinds of its columns.")
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("it does not know the names of its columns.")
-    if not all(isinstance(number, int | float) for number in [about.n_rows, *about.scores.values()]):
-        raise ValueError("its scores are not numbers.")
+    _check_words(about)
+    _check_scores(about)
     choice = LayerChoice.of(model[-1] if isinstance(model, Pipeline) else model)
     if choice is not None:
         choice.sentences()  # its numbers are numbers
     row = example_rows(model).assign(**{name: text[:1] for name, text in known_texts(model).items()})
     for n_rows in (1, 2):  # so that an array of any other length is noticed
         _check_predictions(model, row.loc[row.index.repeat(n_rows)])
+
+
+def _check_words(about: Description) -> None:
+    kinds, texts = about.kinds, [about.target, *about.kinds, *about.ids, *about.scores]
+    if not kinds or not set(kinds.values()) <= set(get_args(InputKind)) or about.task not in get_args(Task):
+        raise ValueError("it does not know the kinds of its columns.")
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("it does not know the names of its columns.")
+
+
+def _check_scores(about: Description) -> None:
+    numbers = [about.n_rows, *about.scores.values()]
+    if not all(isinstance(number, float) or (isinstance(number, int) and abs(number) < 2**63) for number in numbers):
+        raise ValueError("its scores are not numbers.")
+    error, other = ("rmse", "error") if about.task == "regression" else ("error", "rmse")
+    if about.scores and (other in about.scores or not {error, f"baseline_{error}"} <= set(about.scores)):
+        raise ValueError("its scores are not those of its task.")
 
 
 def _check_predictions(model: Any, rows: Any) -> None:
