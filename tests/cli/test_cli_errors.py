@@ -138,6 +138,7 @@ CASES = {
     "dates for a number": (predict("dates.parquet"), DATA, "'size' must hold a number"),
     "unseen text": (predict("unseen.csv"), DATA, "Column 'colour' holds 'green' in row 4"),
     "no text where there was one": (predict("no_text.csv"), DATA, "Column 'colour' holds no text in row 4"),
+    "far from training": (predict("far.csv"), DATA, "Row 2 is so far from those of training that its prediction"),
     "missing columns": (predict("without.csv"), DATA, "no column 'size' and 1 more, which the model needs"),
     "ragged later": (predict("ragged_long.csv"), DATA, "line 42"),
     "header only, new rows": (predict("header.csv"), DATA, "no rows"),
@@ -207,6 +208,7 @@ def folder(tmp_path_factory):
         "unseen.csv": changed(GOOD, 4, 1, "green"),
         "no_text.csv": changed(GOOD, 4, 1, ""),
         "without.csv": "colour,weight\nred,3\n",
+        "far.csv": "size,colour,fresh\n1,red,True\n1e308,red,True\n",
         "taken.csv": GOOD.replace("weight", "prediction"),
     }
     for name, text in texts.items():

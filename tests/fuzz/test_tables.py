@@ -40,7 +40,11 @@ NETWORKS = [
     ["--n-hidden", "6", "--gamma", "loo", "--no-intercept"],
     ["--n-hidden", "3", "--weight-init", "pairs", "--activation", "relu"],
     ["--n-hidden", "auto", "--max-hidden", "8"],
+    ["--n-hidden", "4", "--class-weight", "balanced"],
+    ["--candidates", "quick"],
+    [],
 ]
+WANTED = [[], [], ["--std"], ["--no-proba"], ["--digits", "3"]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,8 +80,8 @@ def predictions_are_finite(path):
             assert row["prediction"].lower().lstrip("-") not in ("nan", "inf"), row
 
 
-@cases(150, 1400, TABLES, st.sampled_from(NETWORKS), OPTIONS)
-def test_fit_and_predict(table, network, options):
+@cases(150, 1400, TABLES, st.sampled_from(NETWORKS), st.sampled_from(WANTED), OPTIONS)
+def test_fit_and_predict(table, network, wanted, options):
     path = written(table)
     Path("m.skops").unlink(missing_ok=True)
     Path("p.csv").unlink(missing_ok=True)
@@ -85,7 +89,7 @@ def test_fit_and_predict(table, network, options):
         return
     assert attempt("inspect", "m.skops")[0]
     reading = flat(option for option in options if option[0] in READING)
-    worked, _ = attempt("predict", "m.skops", path, "-o", "p.csv", "--allow-unseen", *reading, out="p.csv")
+    worked, _ = attempt("predict", "m.skops", path, "-o", "p.csv", "--allow-unseen", *wanted, *reading, out="p.csv")
     if worked:
         predictions_are_finite("p.csv")
 
@@ -101,7 +105,9 @@ def test_predict_with_a_model_of_another_table(table, model, suffix):
     path = written(table)
     out = f"p{suffix}"
     Path(out).unlink(missing_ok=True)
-    attempt("predict", model, path, "-o", out, out=out)
+    worked, _ = attempt("predict", model, path, "-o", out, out=out)
+    if worked and suffix == ".csv":
+        predictions_are_finite(out)
 
 
 @cases(12, 200, TABLES, st.sampled_from(["diagnose", "report", "compare"]), OPTIONS)

@@ -503,6 +503,13 @@ def test_a_graph_that_does_not_agree_is_not_written(step, reason, tmp_path):
     assert path.read_bytes() == b"old"
 
 
+def test_a_graph_of_another_shape_is_not_handed_out():
+    model = make_pipeline(SimpleImputer(), PinvRegressor(10, random_state=0)).fit(X, Y)
+    model[0].statistics_ = model[0].statistics_[:, None]
+    with pytest.raises(OnnxExportError, match="gives 4 numbers where the model gives 1"):
+        to_onnx(model, example=X[:1])
+
+
 def test_a_pipeline_of_one_input_keeps_its_promise_or_says_so():
     model = make_pipeline(StandardScaler(), PinvRegressor(10, random_state=0)).fit(X[:, :1], Y)
     try:

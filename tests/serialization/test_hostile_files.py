@@ -136,6 +136,21 @@ def test_a_file_that_holds_no_model_is_refused(root, file):
     refused(file, "not a model")
 
 
+@pytest.mark.filterwarnings("ignore:Trying to unpickle")
+def test_a_model_that_lacks_its_parameters_is_refused(file):
+    """Its attributes have other names than texts, and are thus lost."""
+    save_model(MODELS["pipeline"], file)
+
+    def change(part):
+        for child in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+            change(child)
+        if isinstance(part, dict) and (part.get("__loader__"), part.get("__class__")) == ("TypeNode", "str"):
+            part["__class__"] = "tuple"
+
+    change_tree(file, change)
+    refused(file, "has no attribute")
+
+
 def arrays_in(members):
     return sorted(name for name in members if name.endswith(".npy"))
 

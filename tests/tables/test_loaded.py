@@ -29,6 +29,10 @@ def described(**changes):
     return lambda model: vars(model)[TABLE].update(changes)
 
 
+def median(model):
+    return model["columns"].named_transformers_["numbers"]
+
+
 def filling(model):
     return model["columns"].named_transformers_["texts"]["fill"]
 
@@ -50,6 +54,10 @@ CHANGES = {
     "errors of two dimensions": (
         "numbers",
         lambda model: model[-1].cv_results_.update(mean_test_score=-np.ones((3, 2))),
+    ),
+    "gaps filled with infinity": (
+        "numbers",
+        lambda model: setattr(median(model), "statistics_", np.array([0, np.inf])),
     ),
     "gaps that are a column": ("numbers", lambda model: setattr(filling(model), "missing_values", np.ones((39, 1)))),
     "more classes than probabilities": ("labels", lambda model: setattr(model[-1], "classes_", np.array(list("uvwz")))),

@@ -42,6 +42,9 @@ def _compare(model: Any, rows: Any, found: dict[str, np.ndarray], single: bool) 
     if name not in found or not hasattr(model, "predict"):  # labels of another library's classifier, or a layer alone
         return
     expected = np.asarray(model.decision_function(rows) if name == "scores" else model.predict(rows), dtype=np.float64)
+    if found[name].size != expected.size:
+        gives = f"gives {found[name].size} numbers where the model gives {expected.size}"
+        raise OnnxExportError(f"The graph {gives}: a step has no right ONNX form.")
     difference = np.abs(found[name].reshape(expected.shape) - expected).max() / max(
         np.abs(expected).max(), np.spacing(0)
     )

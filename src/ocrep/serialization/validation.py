@@ -68,6 +68,7 @@ def check_model(model: Any) -> None:
     """Raise a ValueError unless a loaded object is an estimator whose networks predict finite numbers."""
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"it holds a {type(model).__name__}, not a model.")
+    model.get_params(deep=True)  # all are there
     parts = list(_parts(model))
     for part in parts:
         for name, value in _own_values(part):

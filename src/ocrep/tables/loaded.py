@@ -6,13 +6,14 @@ import warnings
 from typing import Any, get_args
 
 import numpy as np
+import pandas
 from sklearn.pipeline import Pipeline
 
 from ocrep._files.reading import Reading
 from ocrep.tables.choice import LayerChoice
 from ocrep.tables.problem import InputKind
 from ocrep.tables.target import Task
-from ocrep.tables.training import Description, describe, example_rows, known_texts
+from ocrep.tables.training import ATTRIBUTE, Description, describe, example_rows, known_texts
 
 
 def check_description(model: Any) -> None:
@@ -26,9 +27,15 @@ def check_description(model: Any) -> None:
     choice = LayerChoice.of(model[-1] if isinstance(model, Pipeline) else model)
     if choice is not None:
         choice.sentences()  # its numbers are numbers
+    rows = _rows(model)
+    for n_rows in (1, len(rows)):  # so that an array of any other length is noticed
+        _check_predictions(model, rows[:n_rows])
+
+
+def _rows(model: Any) -> pandas.DataFrame:
+    """A row such as those of training, and another: with all its values missing, if the model was made for tables."""
     row = example_rows(model).assign(**{name: text[:1] for name, text in known_texts(model).items()})
-    for n_rows in (1, 2):  # so that an array of any other length is noticed
-        _check_predictions(model, row.loc[row.index.repeat(n_rows)])
+    return row.reindex([0, 1]) if hasattr(model, ATTRIBUTE) else row.loc[[0, 0]]
 
 
 def _check_words(about: Description) -> None:

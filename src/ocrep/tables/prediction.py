@@ -106,11 +106,19 @@ def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool, digits:
     if proba:
         names = [f"probability_{label}" for label in model.classes_]
         added |= dict(zip(names, model.predict_proba(block.inputs).T, strict=True))
+    for name, values in added.items():
+        _check_finite(name, values, block.start)
     for taken in (name for name in added if name in block.kept.columns):
         raise DataError(f"The id column {taken!r} has the name of an output column: rename it.")
     if digits is not None:
         added = {name: _rounded(values, digits) for name, values in added.items()}
     return block.kept.assign(**added)
+
+
+def _check_finite(name: str, values: np.ndarray, start: int) -> None:
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        row = start + int(np.flatnonzero(~np.isfinite(values))[0]) + 1
+        raise DataError(f"Row {row} is so far from those of training that its {name} is no finite number: correct it.")
 
 
 def _rounded(values: np.ndarray, digits: int) -> np.ndarray:

@@ -31,7 +31,7 @@ from ocrep.tables.problem import InputKind, Problem, StageProgress, silent
 from ocrep.tables.rows import TableRows
 from ocrep.tables.target import Task
 
-_ATTRIBUTE = "ocrep_table_"
+ATTRIBUTE = "ocrep_table_"
 Network = PinvRegressor | PinvClassifier | PinvRegressorCV | PinvClassifierCV
 
 
@@ -127,7 +127,7 @@ def for_frames(trained: Trained, problem: Problem) -> Pipeline:
     """The trained pipeline for any data frame: a first step gives its columns the kinds of training."""
     first = ("frame", FrameInputs(dict(problem.kinds)).fit())
     model = Pipeline([first, *trained.model.steps])
-    setattr(model, _ATTRIBUTE, vars(trained.model)[_ATTRIBUTE])
+    setattr(model, ATTRIBUTE, vars(trained.model)[ATTRIBUTE])
     model.left_out_, model.gaps_ = dict(problem.left_out), problem.gaps
     if trained.assessment is not None:
         model.assessment_ = trained.assessment.to_json("python")
@@ -145,7 +145,7 @@ def describe(model: Any) -> Description | None:
 
     For a model that was not trained here, the inputs are its `feature_names_in_`, all taken as numbers.
     """
-    about = vars(model).get(_ATTRIBUTE)
+    about = vars(model).get(ATTRIBUTE)
     if about is not None:
         return Description(**about)
     names = getattr(model, "feature_names_in_", None)
@@ -198,7 +198,7 @@ def train(
     n_test, scores = (0, {}) if found is None else (found.n_test, found.scores)
     reading = problem.rows.file.reading.to_json()
     about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), problem.n_rows, scores, reading)
-    setattr(model, _ATTRIBUTE, asdict(about))
+    setattr(model, ATTRIBUTE, asdict(about))
     return Trained(model, found, problem.n_rows - n_test, on_all_rows, seconds)
 
 
