@@ -124,6 +124,24 @@ def test_a_leak_is_named_with_the_option_that_leaves_it_out(fitted):
     assert json.loads(out)["assessment"]["advice"] == []
 
 
+def test_diagnose_tells_of_columns_too_in_its_output_and_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    dash = ["-", *B[1:].round(3)]
+    rows = text(A.round(3), dash, (Y / 7).round(6), Y.round(3), header="a,b,copy,y")
+    (tmp_path / "t.csv").write_text(rows, encoding="utf-8")
+    assert run(["diagnose", "t.csv", "-t", "y", "--n-hidden", "5", "--report", "r.html"]) == FINE
+    out, page = capsys.readouterr().out, (tmp_path / "r.html").read_text(encoding="utf-8")
+    for words in ("alone tells the target", "--ignore copy", "in row 1: try --na -"):
+        assert out.count(words) == 1
+        assert page.count(words) == 1
+    assert run(["diagnose", "t.csv", "-t", "y", "--n-hidden", "5", "--json"]) == FINE
+    told = json.loads(capsys.readouterr().out)["table"]["advice"]
+    assert [(one["code"], one["change"]) for one in told] == [
+        ("near_numbers", {"na": ["-"]}),
+        ("leak", {"ignore": ["copy"]}),
+    ]
+
+
 def test_a_rare_class_of_two_rows(fitted):
     labels = np.where(np.arange(N) < 2, "rare", np.where(A > 5, "high", "low"))
     code, out, err = fitted(text(A.round(3), B.round(3), labels).encode(), "--json")

@@ -86,6 +86,7 @@ KINDS = {
     "any word": lambda r, i: r.choice(WORDS),
     "truth": lambda r, i: r.choice(["True", "False"]),
     "date": lambda r, i: f"20{r.randrange(10, 24)}-0{r.randrange(1, 9)}-1{r.randrange(9)}",
+    "ordered date": lambda r, i: f"{r.randrange(1, 29)}{r.choice('/.')}{r.randrange(1, 13)}/20{r.randrange(10, 24)}",
     "any date": lambda r, i: r.choice(DATES),
     "missing": lambda r, i: r.choice(MISSING),
     "odd number": lambda r, i: r.choice(ODD_NUMBERS),
@@ -97,7 +98,7 @@ KINDS = {
     "unique text": lambda r, i: f"t{i}",
     "padded": lambda r, i: " " * r.randrange(50) + "1" + " " * r.randrange(50),
 }
-USUAL = ["number", "number", "count", "word", "truth", "date", "sentinel", "number"]
+USUAL = ["number", "number", "count", "word", "truth", "date", "ordered date", "sentinel", "number"]
 TARGETS = ["number", "number", "number", "word", "count", "truth"]
 FAULTS = [
     "kind",
@@ -218,7 +219,7 @@ def _arrow(table, rows):
         kind = table.kinds[number]
         if kind == "date":
             cells = pd.to_datetime(cells, errors="coerce")
-        elif kind not in ("word", "any word", "unique text", "truth"):
+        elif kind not in ("word", "any word", "unique text", "truth", "ordered date"):
             cells = pd.to_numeric(cells, errors="coerce")
         columns[name] = cells
     out = pa.BufferOutputStream()

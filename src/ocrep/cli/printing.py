@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ocrep._files.visible import visible
 
 if TYPE_CHECKING:
+    from ocrep.analysis.advice import Advice
     from ocrep.analysis.assessment import Assessment
     from ocrep.tables.problem import Problem, StageProgress
 
@@ -187,6 +188,6 @@ def _score(name: str, value: float) -> str:
     return form.format(factor * value).replace("-0.000", "0.000") if math.isfinite(value) else "–"
 
 
-def advice(assessment: Assessment) -> list[str]:
+def notes(advice: Iterable[Advice]) -> list[str]:
     """Return what seems wrong with the model, and which options may help; `about_problem` tells of columns."""
-    return [f"Note: {one.sentence()}" for one in assessment.advice if one.code not in ("near_numbers", "near_dates")]
+    return [f"Note: {one.sentence()}" for one in advice if one.code not in ("near_numbers", "near_dates")]

@@ -106,7 +106,8 @@ def _view(d: Diagnosis, start: int) -> dict[str, Any]:
 def _advice(d: Diagnosis) -> list[str]:
     """What to change, as options of the program if the reader came from there, else as parameters."""
     how: Literal["command", "python"] = "command" if d.table.command else "python"
-    return [] if d.goodness is None else [advice.sentence(how) for advice in d.goodness.advice]
+    of_model = () if d.goodness is None else d.goodness.advice
+    return [advice.sentence(how) for advice in (*of_model, *d.table.advice)]
 
 
 def _words(d: Diagnosis, name: str, value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ocrep._documentation import shown_in_short
+from ocrep.analysis.advice import Advice
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -23,6 +24,8 @@ class Table:
         The command that trains on the table; the options that are advised are added to it.
     examined : str
         A sentence on the network that is examined, and on what the command trains.
+    advice : tuple of Advice
+        What seems wrong with the columns.
 
     Examples
     --------
@@ -40,5 +43,6 @@ class Table:
     n_dropped: int = 0
     command: str = ""
     examined: str = ""
+    advice: tuple[Advice, ...] = ()
 
     __repr__ = shown_in_short

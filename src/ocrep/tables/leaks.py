@@ -8,7 +8,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ocrep.analysis.advice import Advice
+from ocrep.analysis.assessment import sample_size
 from ocrep.tables.parts import TablePart
+from ocrep.tables.problem import Problem
 
 FEWEST_ROWS = 20
 ROWS_EACH = 5
@@ -34,6 +36,12 @@ def advice_on_leaks(part: TablePart, X: np.ndarray, y: np.ndarray) -> list[Advic
     which = f"Column {names}" if len(found) == 1 else f"Each of the columns {names}{more}"
     problem = f"{which} alone tells the target; if it is not known before the target, these scores mean nothing"
     return [Advice("leak", problem, {"ignore": tuple(found[:_MOST_NAMED])})]
+
+
+def leaks_of(problem: Problem) -> list[Advice]:
+    """The same for a sample of all rows of a problem."""
+    part = TablePart.of(problem.rows, problem.survey)
+    return advice_on_leaks(part, *part.sample(sample_size(part.coding.width, part.baseline().n_classes)))
 
 
 def _numbers(part: TablePart, X: np.ndarray, y: np.ndarray) -> Iterator[str]:

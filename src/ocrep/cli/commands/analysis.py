@@ -52,6 +52,7 @@ def diagnose(
     options.check_share(test)
     from ocrep import report as reports
     from ocrep._files.writing import check_output, writing
+    from ocrep.tables.leaks import leaks_of
     from ocrep.tables.training import Settings, as_data_errors, examined, plain_network, prepare
 
     if report is not None:
@@ -65,7 +66,8 @@ def diagnose(
         with as_data_errors():
             out = ("--out", "one-network.skops")  # never over the model of `fit`
             again = command_of(context, "fit", without=("report", "gamma", "as_json"), more=out)
-            about = reports.Table(list(problem.kinds), problem.left_out, problem.n_dropped, again, which)
+            wrong = (*problem.advice(), *leaks_of(problem))
+            about = reports.Table(list(problem.kinds), problem.left_out, problem.n_dropped, again, which, wrong)
             found = reports.diagnose(estimator, *parts, title=f"{options.data_name(data)}: {table.target}", table=about)
         if report is not None:
             with writing(report):
@@ -80,7 +82,8 @@ def _print_diagnosis(name: str, problem: Problem, found: Diagnosis, report: Path
     printing.lines(*printing.about_problem(name, problem), found.table.examined, "")
     good = [] if found.goodness is None else [found.goodness.finding]
     printing.pairs([(finding.question, finding.answer) for finding in (*good, *found.verdict.findings)])
-    said = [] if found.goodness is None else [f"Note: {advice.sentence()}" for advice in found.goodness.advice]
+    of_model = () if found.goodness is None else found.goodness.advice
+    said = printing.notes((*of_model, *found.table.advice))
     said += [f"To train with that rule: {found.advised}"] if found.advised else []
     page = f"{report} holds the report." if report else "--report FILE.html writes the full report as a page."
     printing.lines("", *said, page)

@@ -147,7 +147,7 @@ def _print_fit(data: Path, problem: Problem, trained: Trained, out: Path) -> Non
     printing.pairs(pairs)
     rows = f"all {problem.n_rows:,}" if trained.on_all_rows else f"{trained.n_train:,}"
     of_gamma = [] if network.choice_.advice is None else [f"Note: {network.choice_.advice}"]
-    said = (trained.assessment and printing.advice(trained.assessment)) or of_gamma
+    said = (trained.assessment and printing.notes(trained.assessment.advice)) or of_gamma
     printing.lines("", *said, f"{out} holds the model, trained on {rows} rows.")
 
 
