@@ -15,6 +15,7 @@ from support.tiny_study import TINY
 
 from ocrep import PinvClassifier, PinvClassifierCV, __version__, load_model, rules, study
 from ocrep._files.writing import table_writer
+from ocrep.analysis.assessment import Assessment
 from ocrep.cli import exit_codes, printing
 from ocrep.cli.running import _stop, run
 from ocrep.datasets import info, load
@@ -388,6 +389,18 @@ def test_study(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(study, "report", lambda known, folder: folder / "report.md")
     assert run(["study", "full", "--out", str(tmp_path), "--jobs", "3", "--for", "60"]) == 0
     assert asked == [("full", tmp_path, {"n_jobs": 3, "seconds": 60.0})]
+
+
+def test_the_widest_table_of_scores_fits_eighty_columns(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    names = ("error", "balanced_accuracy", "roc_auc", "log_loss")
+    models = {name: dict.fromkeys(names, 1.0) for name in ("network", "baseline (majority class)", "linear model")}
+    printing.score_table(Assessment("classification", 60_000, models, ("a", "b"), None, ()))
+    out = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert max(map(len, out.splitlines())) <= 80
+    for words in ("on 60,000 held-out rows", "misclassified", "balanced accuracy", "ROC AUC", "log-loss", *models):
+        assert words in out
 
 
 @pytest.mark.parametrize("width", [30, 69, 70, 200])

@@ -124,7 +124,7 @@ def test_a_leak_is_named_with_the_option_that_leaves_it_out(fitted):
     assert json.loads(out)["assessment"]["advice"] == []
 
 
-def test_diagnose_tells_of_columns_too_in_its_output_and_report(tmp_path, monkeypatch, capsys):
+def test_diagnose_and_compare_tell_of_columns_too(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     dash = ["-", *B[1:].round(3)]
     rows = text(A.round(3), dash, (Y / 7).round(6), Y.round(3), header="a,b,copy,y")
@@ -140,6 +140,8 @@ def test_diagnose_tells_of_columns_too_in_its_output_and_report(tmp_path, monkey
         ("near_numbers", {"na": ["-"]}),
         ("leak", {"ignore": ["copy"]}),
     ]
+    assert run(["compare", "t.csv", "-t", "y", "--n-hidden", "5", "--splits", "2"]) == FINE
+    assert capsys.readouterr().out.count("--ignore copy") == 1
 
 
 def test_a_rare_class_of_two_rows(fitted):

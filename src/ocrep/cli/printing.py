@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ocrep.analysis.assessment import Assessment
     from ocrep.tables.problem import Problem, StageProgress
 
-PIPED_WIDTH, TWO_COLUMNS = 120, 70
+PIPED_WIDTH, TWO_COLUMNS, WIDE = 120, 70, 10_000
 MOST_CLASSES = 10  # more do not fit a terminal
 
 
@@ -81,10 +81,12 @@ def progress_bar() -> Iterator[StageProgress]:
 
 
 def _print_rows(grid: Any, rows: Sequence[Sequence[str]]) -> None:
-    """Print a table without the spaces that rich adds at the end of lines."""
+    """Print a table without the spaces that rich adds at the end of lines; columns draw nearer where it is wide."""
     for row in rows:
         grid.add_row(*map(visible, row))
     console = _console()
+    if grid.show_header and console.measure(grid, options=console.options.update(width=WIDE)).maximum > console.width:
+        grid.padding = (0, 1, 0, 0)  # as little as possible, before rich cuts words
     with console.capture() as text:
         console.print(grid)
     print("\n".join(line.rstrip() for line in text.get().splitlines()))

@@ -129,6 +129,8 @@ def _signed(difference: float) -> str:
 
 
 def _print_comparison(problem: Problem, found: Comparison) -> None:
+    from ocrep.tables.leaks import leaks_of
+
     percent, error = (100, "% wrong") if problem.task == "classification" else (1, "RMSE")
     rows = []
     for method in found.methods:
@@ -142,7 +144,7 @@ def _print_comparison(problem: Problem, found: Comparison) -> None:
     )
     if found.not_applicable:
         printing.lines(f"Not applicable here: {', '.join(found.not_applicable)} (--json gives the reasons).")
-    printing.lines("", found.advice())
+    printing.lines("", *printing.notes(leaks_of(problem)), found.advice())
 
 
 def datasets(
