@@ -285,8 +285,9 @@ def encoder(rows: RowBlocks, height: int | None) -> Callable[[Any], tuple[Encode
     own, beside = local(), 1 + rows.n_targets if rows.n_targets <= _FEW_TARGETS else 0
 
     def encoded(chunk: Any) -> tuple[Encoded, np.ndarray]:
-        if len(getattr(own, "workspace", ())) < chunk[0].shape[0]:
-            own.workspace = np.empty((chunk[0].shape[0], width + beside))
+        n_rows = chunk[0].shape[0]
+        if len(getattr(own, "workspace", ())) < n_rows:
+            own.workspace = np.empty((min(height, 2 * n_rows), width + beside))
         return rows.encode(chunk, own.workspace[:, :width]), own.workspace
 
     return encoded
