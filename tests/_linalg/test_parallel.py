@@ -19,8 +19,9 @@ from ocrep._linalg import parallel
 from ocrep._linalg.blocks import BLOCK_ENTRIES
 from ocrep._linalg.gram import GramSums
 from ocrep._linalg.heights import CHUNK_ENTRIES as CHUNK
-from ocrep._linalg.heights import WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, reflected_rows, workers_for
+from ocrep._linalg.heights import WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, workers_for
 from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, one_blas_thread, worker_count
+from ocrep._linalg.passes import reflected_rows
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 from ocrep._linalg.blocks import BLOCK_ENTRIES
 from ocrep._linalg.parallel import worker_count
@@ -43,19 +41,10 @@ def chunk_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1
     the more workers there are, the larger their operations must be, as far as memory allows.
     """
     most = min(CHUNK_ENTRIES * (workers + 2) // 4, BLOCK_ENTRIES)
-    return max(1, max(CHUNK_ENTRIES, min(most, _room(width, workers, copies, n_held))) // width)
+    return max(1, max(CHUNK_ENTRIES, min(most, room(width, workers, copies, n_held))) // width)
 
 
-def reflected_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1) -> int:
-    """How many rows of `width` features a worker reduces by reflections at a time.
-
-    Each time R is triangularized again: four rows per column add a sixth to the work. With fewer, the calls of BLAS are
-    so small that workers wait for each other in its allocation of memory.
-    """
-    return max(1, width, min(4 * width, _room(width, workers, copies, n_held) // max(1, width)))
-
-
-def _room(width: int, workers: int, copies: int, n_held: int) -> int:
+def room(width: int, workers: int, copies: int, n_held: int) -> int:
     """Entries of features that each of so many workers may hold."""
     return (WORKER_ENTRIES // workers - _matrices(n_held) * width**2) // copies
 
@@ -74,14 +63,3 @@ def item_rows(chunk: int, workers: int, n_folds: int, n_rows: int | None) -> int
 def items_waiting(workers: int, rows: int, n_inputs: int) -> int:
     """How many items of so many rows may wait for each worker."""
     return max(2, _WAITING_ENTRIES // (workers * rows * (n_inputs + 2)))
-
-
-def chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
-    """A block in even pieces of at most `height` rows; None leaves it whole."""
-    n_rows = block[0].shape[0]
-    if height is None or n_rows <= height:
-        yield block
-        return
-    even = math.ceil(n_rows / math.ceil(n_rows / height))
-    for start in range(0, n_rows, even):
-        yield tuple(None if values is None else values[start : start + even, ...] for values in block)

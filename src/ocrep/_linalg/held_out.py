@@ -16,8 +16,8 @@ from ocrep._linalg.counts import RowBlock
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan, fold_numbers
 from ocrep._linalg.folds import FoldFactors, held_out
-from ocrep._linalg.heights import chunk_rows, chunks
-from ocrep._linalg.passes import Passes, Step, encoder
+from ocrep._linalg.heights import chunk_rows
+from ocrep._linalg.passes import Passes, Step, chunks, encoder
 from ocrep._linalg.spectrum import Spectrum
 
 Route: TypeAlias = Literal["gram", "refined", "reflections"]

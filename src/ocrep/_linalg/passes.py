@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -17,15 +18,7 @@ from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
 from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.heights import (
-    STATES_EACH,
-    chunk_rows,
-    chunks,
-    item_rows,
-    items_waiting,
-    reflected_rows,
-    workers_for,
-)
+from ocrep._linalg.heights import STATES_EACH, chunk_rows, item_rows, items_waiting, room, workers_for
 from ocrep._linalg.parallel import accumulate, at_once, worker_count
 
 # Beside the features, so many targets cost little memory.
@@ -273,6 +266,16 @@ class FoldFactorsWork:
         return step
 
 
+def reflected_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1) -> int:
+    """How many rows of `width` features a worker reduces by reflections at a time.
+
+    Each time R is triangularized again: four rows per column add a sixth to the work. With fewer, the calls of BLAS are
+    so small that workers wait for each other in its allocation of memory.
+    """
+    most = 4 * width
+    return most if workers == 1 else max(width, min(most, room(width, workers, copies, n_held) // max(1, width)))
+
+
 def encoder(rows: RowBlocks, height: int | None) -> Callable[[Any], tuple[Encoded, np.ndarray | None]]:
     """Encodes chunks of at most `height` rows, and gives with them memory for features that a worker uses again.
 
@@ -299,3 +302,14 @@ def counts(block: tuple[Any, ...]) -> bool:
     if weight is None:
         return bool(block[0].shape[0])
     return bool(array_namespace(weight).any(weight > 0.0))
+
+
+def chunks(block: tuple[Any, ...], height: int | None) -> Iterator[tuple[Any, ...]]:
+    """A block in even pieces of at most `height` rows; None leaves it whole."""
+    n_rows = block[0].shape[0]
+    if height is None or n_rows <= height:
+        yield block
+        return
+    even = math.ceil(n_rows / math.ceil(n_rows / height))
+    for start in range(0, n_rows, even):
+        yield tuple(None if values is None else values[start : start + even, ...] for values in block)
