@@ -205,6 +205,16 @@ def test_a_spectrum_whose_parts_do_not_belong_together_is_refused(name, file):
     refused(file)
 
 
+@pytest.mark.parametrize("change", [lambda D: D[:-1], lambda D: D[:, None], lambda D: np.full_like(D, 1e-320)])
+def test_singular_vectors_of_another_spectrum_are_refused(change, file):
+    """They are read first when the deviation of a prediction is asked for."""
+    model = PinvRegressor(80, random_state=0).fit(X, Y)
+    right = model.spectrum_.right
+    model.spectrum_ = replace(model.spectrum_, right=replace(right, D=change(right.D)))
+    save_model(model, file)
+    refused(file)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_change_without_a_new_digest_is_noticed(model, file):
     save_model(MODELS[model], file)

@@ -103,6 +103,10 @@ def _check_spectrum(spectrum: Spectrum) -> None:
         raise ValueError("its singular values or residuals are not those of a matrix.")
     if not (spectrum.n_rows >= 1 and spectrum.n >= 1 and 0.0 < spectrum.weight_sum < np.inf):
         raise ValueError("it was trained on no rows.")
+    with np.errstate(all="ignore"):
+        inside, outside = spectrum.right.coordinates(np.ones((2, n_features))), spectrum.right.times(np.ones((rank, 1)))
+    if (inside.shape, outside.shape) != ((2, rank), (n_features, 1)) or not np.isfinite(inside).all():
+        raise ValueError("its singular vectors are not those of its singular values.")
 
 
 def _try(model: Any) -> None:
