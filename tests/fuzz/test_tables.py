@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import json
 import os
 from pathlib import Path
 
@@ -72,12 +73,14 @@ def flat(options):
     return list(itertools.chain(*options))
 
 
+def task_of(model):
+    return json.loads(attempt("inspect", model, "--json")[1])["table"]["task"]
+
+
 def predictions_are_finite(path):
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    for row in rows:
-        if not any(name.startswith("probability_") for name in row):  # a label may be any text
-            assert row["prediction"].lower().lstrip("-") not in ("nan", "inf"), row
+    assert all(row["prediction"].lower().lstrip("-") not in ("nan", "inf") for row in rows), rows
 
 
 @cases(150, 1400, TABLES, st.sampled_from(NETWORKS), st.sampled_from(WANTED), OPTIONS)
@@ -90,7 +93,7 @@ def test_fit_and_predict(table, network, wanted, options):
     assert attempt("inspect", "m.skops")[0]
     reading = flat(option for option in options if option[0] in READING)
     worked, _ = attempt("predict", "m.skops", path, "-o", "p.csv", "--allow-unseen", *wanted, *reading, out="p.csv")
-    if worked:
+    if worked and task_of("m.skops") == "regression":  # a label may be any text
         predictions_are_finite("p.csv")
 
 
@@ -106,7 +109,7 @@ def test_predict_with_a_model_of_another_table(table, model, suffix):
     out = f"p{suffix}"
     Path(out).unlink(missing_ok=True)
     worked, _ = attempt("predict", model, path, "-o", out, out=out)
-    if worked and suffix == ".csv":
+    if worked and (model, suffix) == ("numbers.skops", ".csv"):
         predictions_are_finite(out)
 
 
