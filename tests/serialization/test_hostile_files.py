@@ -215,6 +215,14 @@ def test_singular_vectors_of_another_spectrum_are_refused(change, file):
     refused(file)
 
 
+def test_weights_that_are_whole_numbers_are_refused(file):
+    """Features would be rounded to whole numbers, or could not be computed when a deviation is asked for."""
+    model = copy.deepcopy(MODELS["network"])
+    model.layer_.map_ = replace(model.layer_.map_, weights=model.layer_.map_.weights.astype(np.int8))
+    save_model(model, file)
+    refused(file, "not floating-point")
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_change_without_a_new_digest_is_noticed(model, file):
     save_model(MODELS[model], file)

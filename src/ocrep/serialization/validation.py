@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep import Spectrum
+from ocrep._features.hidden_map import HiddenMap
 from ocrep.rules import Curve
 
 MOST_NODES = 1_000_000
@@ -76,6 +77,8 @@ def check_model(model: Any) -> None:
                 _check_array(f"{type(part).__name__}.{name}", value)
         if isinstance(part, Spectrum):
             _check_spectrum(part)
+        if isinstance(part, HiddenMap) and part.weights.dtype.kind != "f":
+            raise ValueError("the weights of its hidden units are not floating-point numbers.")
     for part in parts:
         if hasattr(part, "predict") and _is_fitted(part):
             _try(part)
