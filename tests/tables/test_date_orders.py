@@ -92,7 +92,9 @@ def test_where_the_order_is_not_certain_a_sentence_says_what_to_write(case, tmp_
     assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5"]) == 0
     out = capsys.readouterr().out
     assert out.count("Column 'when' is not read as dates") == 1
-    assert f"'{texts[0]}': write them as YYYY-MM-DD." in out
+    order = f"because the order of day and month is not certain in '{texts[0]}': write"
+    form = f"because its texts, the first is '{texts[0]}', are not all dates of one known form: write"
+    assert (order if case == "no day above 12" else form) in " ".join(out.split())
 
 
 def test_fit_says_which_order_it_found(tmp_path, monkeypatch, capsys):
@@ -118,13 +120,19 @@ def test_what_is_not_a_column_of_dates(tmp_path):
     problem = read_problem(tmp_path / "t.csv", "y")
     assert problem.kinds == dict.fromkeys(columns, "text")
     assert set(problem.near_dates) == {"wrong"}
-    # A column that is declared as categories stays one, and so does the target.
+    # A column that is declared as categories stays one.
     days = pd.Series(["31/12/2024", "13/01/2024"] * 20)
-    frame = pd.DataFrame({"day": days.astype("category"), "x": np.arange(40.0), "y": days})
+    frame = pd.DataFrame({"day": days.astype("category"), "x": np.arange(40.0), "y": np.arange(40.0)})
     frame.to_parquet(tmp_path / "t.parquet")
     problem = read_problem(tmp_path / "t.parquet", "y")
     assert (problem.kinds, problem.near_dates) == ({"day": "text", "x": "number"}, {})
-    assert problem.task == "classification"
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y"])
+def test_a_target_of_dates_is_refused(form, tmp_path):
+    pd.DataFrame({"x": X, "y": DAYS.dt.strftime(form)}).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match="'y' holds dates or times, which cannot be a target"):
+        read_problem(tmp_path / "t.csv", "y")
 
 
 def test_single_digits_and_spaces():

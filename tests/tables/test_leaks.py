@@ -36,8 +36,9 @@ def named(column, y, **more):
         (np.select([LABELS == "high", LABELS == "low"], [10, -3], 4), LABELS),
         (LABELS == "low", LABELS == "low"),
         (np.where(LABELS == "low", np.where(B > 0, "moved", "ill"), None), LABELS == "low"),
+        (np.where(GAPS, None, np.char.add("is ", LABELS)), LABELS),
     ],
-    ids=["copy", "linear copy", "gaps", "date", "texts", "words", "codes", "boolean", "reasons"],
+    ids=["copy", "linear copy", "gaps", "date", "texts", "words", "codes", "boolean", "reasons", "texts with gaps"],
 )
 def test_a_column_that_alone_tells_the_target_is_named(column, y):
     assert named(column, y) == ["column"]
@@ -71,7 +72,7 @@ def test_three_of_several_columns_are_named_in_words_of_python():
     model = fit_table(pd.DataFrame({"a": A, **copies, "y": NUMBERS}), "y", n_hidden=5)
     (sentence,) = (advice["sentence"] for advice in model.assessment_["advice"] if advice["code"] == "leak")
     assert sentence.startswith("""Each of the columns 'copy "1"', 'copy "2"', 'copy "3"' and 1 more alone tells""")
-    assert sentence.endswith(r'try ignore=["copy \"1\"", "copy \"2\"", "copy \"3\""].')
+    assert sentence.endswith(r'try ignore=["copy \"1\"", "copy \"2\"", "copy \"3\"", "copy \"4\""].')
 
 
 def test_numbers_of_any_size_and_equal_ones():

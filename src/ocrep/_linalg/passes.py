@@ -289,7 +289,7 @@ def encoder(rows: RowBlocks, height: int | None) -> Callable[[Any], tuple[Encode
 
     def encoded(chunk: Any) -> tuple[Encoded, np.ndarray]:
         n_rows = chunk[0].shape[0]
-        if len(getattr(own, "workspace", ())) < n_rows:
+        if not hasattr(own, "workspace") or len(own.workspace) < n_rows:
             own.workspace = np.empty((min(height, 2 * n_rows), width + beside))
         return rows.encode(chunk, own.workspace[:, :width]), own.workspace
 

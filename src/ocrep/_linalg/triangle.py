@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import current_thread, main_thread
 from typing import TypeAlias
 
 import numpy as np
@@ -12,8 +13,8 @@ from scipy.linalg import get_lapack_funcs
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
 
-# LAPACK applies so many reflections to the targets at a time.
-_PANEL = 64
+# So many reflections are applied to the targets at a time.
+_PANEL = 128
 
 
 # Features as columns side by side, and targets.
@@ -112,12 +113,7 @@ def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
     if m == 0:
         return F[:0, :], T[:0, :], T
     if isinstance(F, np.ndarray):
-        # NumPy's QR holds the interpreter for 500 columns or fewer, and workers would wait for each other.
-        geqrf, geqrf_lwork, ormqr = get_lapack_funcs(("geqrf", "geqrf_lwork", "ormqr"), (F,))
-        reflectors, tau, *_ = geqrf(F, lwork=int(geqrf_lwork(n, k)[0]), overwrite_a=True)
-        R = np.triu(reflectors[:m])
-        _check_sizes(R)
-        Z, *_ = ormqr("L", "T", reflectors[:, :m], tau, T, _PANEL * max(1, T.shape[1]), overwrite_c=True)
+        R, Z = (_by_numpy if current_thread() is main_thread() else _by_scipy)(F, T)
     elif is_torch_namespace(xp):
         reflectors, tau = xp.geqrf(F)
         R = xp.triu(reflectors[:m, :])
@@ -129,3 +125,37 @@ def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
         explained = xp.matmul(xp.matrix_transpose(Q), T)
         return R, explained, T - xp.matmul(Q, explained)
     return R, Z[:m, :], Z[m:, :]
+
+
+def _by_numpy(F: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """R and QᵀT on NumPy's BLAS, as everything else: the threads of another one would fight with its threads."""
+    reflectors, tau = np.linalg.qr(F, mode="raw")
+    R = np.tril(reflectors[:, : len(tau)]).T
+    _check_sizes(R)
+    return R, _reflected(reflectors, tau, T)
+
+
+def _by_scipy(F: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same for workers: NumPy's QR holds the interpreter for 500 columns or fewer, and they would wait."""
+    geqrf, geqrf_lwork, ormqr = get_lapack_funcs(("geqrf", "geqrf_lwork", "ormqr"), (F,))
+    reflectors, tau, *_ = geqrf(F, lwork=int(geqrf_lwork(*F.shape)[0]), overwrite_a=True)
+    R = np.triu(reflectors[: len(tau)])
+    _check_sizes(R)
+    Z, *_ = ormqr("L", "T", reflectors[:, : len(tau)], tau, T, _PANEL * max(1, T.shape[1]), overwrite_c=True)
+    return R, Z
+
+
+def _reflected(reflectors: np.ndarray, tau: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """QᵀT of LAPACK's reflections I − τvvᵀ, whose v are rows here; T is overwritten.
+
+    Q = I − VSVᵀ with S⁻¹ = the upper part of VᵀV, 1/τ on its diagonal.
+    """
+    for start in range(0, len(tau), _PANEL):
+        t = tau[start : start + _PANEL]
+        Vt = np.triu(reflectors[start : start + len(t), start:])
+        Vt[np.arange(len(t)), np.arange(len(t))] = 1.0
+        Vt[t == 0.0] = 0.0  # such a reflection changes nothing
+        S = np.triu(Vt @ Vt.T, 1)
+        S[np.arange(len(t)), np.arange(len(t))] = 1.0 / np.where(t == 0.0, 1.0, t)
+        T[start:] -= Vt.T @ np.linalg.solve(S.T, Vt @ T[start:])
+    return T

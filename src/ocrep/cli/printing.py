@@ -140,7 +140,7 @@ def _filled(problem: Problem) -> list[str]:
     others = [n for name, n in problem.gaps.items() if problem.kinds[name] != "text"]
     told = [f"{counted(sum(others), 'gap')} in {counted(len(others), 'column')} with the median"] if others else []
     if texts:
-        told += [f"{counted(sum(texts), 'gap')} in {counted(len(texts), 'text column')} with a category of its own"]
+        told += [f"{counted(sum(texts), 'gap')} in {counted(len(texts), 'text column')} with a category for them"]
     return [f"Filled: {', '.join(told)}."] if told else []
 
 

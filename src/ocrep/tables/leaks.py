@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 
 from ocrep.analysis.advice import Advice
 from ocrep.analysis.assessment import sample_size
+from ocrep.tables.coding import MISSING
 from ocrep.tables.parts import TablePart
 from ocrep.tables.problem import Problem
 
@@ -17,7 +18,7 @@ ROWS_EACH = 5
 """So many rows for each text on average, and with other targets than the most frequent one: fewer may be chance."""
 COPY, SAME_ORDER = 0.999, 0.99
 """R² of a straight line, and of one between ranks, which a few huge numbers in both columns do not decide."""
-_MOST_NAMED = 3
+_MOST_NAMED, _MOST_IGNORED = 3, 20
 _FEW = 200
 
 
@@ -35,7 +36,7 @@ def advice_on_leaks(part: TablePart, X: np.ndarray, y: np.ndarray) -> list[Advic
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
     which = f"Column {names}" if len(found) == 1 else f"Each of the columns {names}{more}"
     problem = f"{which} alone tells the target; if it is not known before the target, these scores mean nothing"
-    return [Advice("leak", problem, {"ignore": tuple(found[:_MOST_NAMED])})]
+    return [Advice("leak", problem, {"ignore": tuple(found[:_MOST_IGNORED])})]
 
 
 def leaks_of(problem: Problem) -> list[Advice]:
@@ -65,9 +66,11 @@ def _texts(part: TablePart, X: np.ndarray, y: np.ndarray) -> Iterator[str]:
         others = X[:, first : first + len(known) - 1]
         first += len(known) - 1
         texts = others @ np.arange(1.0, len(known))  # the number of each row's text
-        values = _value_of_each(texts, y)
-        if values is not None and len(y) >= ROWS_EACH * len(values) and _enough(y):
-            yield name
+        given = texts != (list(known).index(MISSING) if MISSING in known else -1)
+        for some in (np.ones_like(given), given):  # that a text is missing may tell the target, or nothing
+            values = _value_of_each(texts[some], y[some]) if 2 * some.sum() >= len(y) else None
+            if values is not None and some.sum() >= ROWS_EACH * len(values) and _enough(y[some]):
+                yield name
 
 
 def _enough(y: np.ndarray) -> bool:

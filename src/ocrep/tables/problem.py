@@ -90,11 +90,14 @@ class Problem:
             Advice("near_numbers", f"Column {name!r} became text, because it holds {text}", self.remedies[name], hint)
             for name, text in self.near_numbers.items()
         ]
-        unsure = "is not read as dates, because the order of day, month and year is not certain in"
-        return numbers + [
-            Advice("near_dates", f"Column {name!r} {unsure} {text!r}", hint="write them as YYYY-MM-DD")
-            for name, text in self.near_dates.items()
-        ]
+        return numbers + [self._not_dates(name, text) for name, text in self.near_dates.items()]
+
+    def _not_dates(self, name: str, text: str) -> Advice:
+        why = f"its texts, the first is {text!r}, are not all dates of one known form"
+        if self.survey.columns[name].as_dates:
+            why = f"the order of day and month is not certain in {text!r}"
+        problem = f"Column {name!r} is not read as dates, because {why}"
+        return Advice("near_dates", problem, hint="write them as YYYY-MM-DD")
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
@@ -185,7 +188,7 @@ def _check_target(survey: TableSurvey, target: str, drop: bool, path: FilePath) 
     for name, column in survey.columns.items():
         column.check(name)
     kind = survey.columns[target].kind
-    if kind in (*DATE_KINDS, "time", "other"):
+    if kind in (*DATE_KINDS, "time", "other") or survey.columns[target].as_dates:
         held = "neither numbers nor text" if kind == "other" else "dates or times"
         raise DataError(f"Column {target!r} holds {held}, which cannot be a target: choose another column.")
     if not survey.n_rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,6 +16,7 @@ from ocrep.cli.groups import FileOptions, NetworkOptions, TableOptions
 from ocrep.cli.options import AsJson, Data, Seed, Test
 
 if TYPE_CHECKING:
+    from ocrep.analysis.advice import Advice
     from ocrep.report import Diagnosis
     from ocrep.tables.comparison import Comparison
     from ocrep.tables.problem import Problem
@@ -110,27 +111,27 @@ def compare(
     """
     options.check_share(test)
     from ocrep.tables.comparison import MAIN_RULES, compare_methods
+    from ocrep.tables.leaks import leaks_of
 
     wanted: dict[str, Any] = {"n_hidden": n_hidden, "n_splits": splits, "test": test, "seed": seed}
     with printing.progress_bar() as progress, options.local_data(data) as path:
         problem = table.read(path, file, progress=progress)
         wanted |= {"rules": None if every else MAIN_RULES, "published": every if published is None else published}
-        found = compare_methods(problem, **wanted, progress=progress)
+        found, leaks = compare_methods(problem, **wanted, progress=progress), leaks_of(problem)
     if as_json:
         methods = [{**asdict(method), "verdict": method.verdict or None} for method in found.methods]
-        printing.json_object({"task": problem.task, **asdict(found), "methods": methods, "advice": found.advice()})
+        about = {"task": problem.task, **asdict(found), "methods": methods, "advice": found.advice()}
+        printing.json_object({**about, "leaks": [one.sentence() for one in leaks]})
     else:
         printing.lines(*printing.about_problem(options.data_name(data), problem))
-        _print_comparison(problem, found)
+        _print_comparison(problem, found, leaks)
 
 
 def _signed(difference: float) -> str:
     return f"{difference if abs(difference) > _ROUNDING else 0.0:+.2g}"
 
 
-def _print_comparison(problem: Problem, found: Comparison) -> None:
-    from ocrep.tables.leaks import leaks_of
-
+def _print_comparison(problem: Problem, found: Comparison, leaks: Sequence[Advice]) -> None:
     percent, error = (100, "% wrong") if problem.task == "classification" else (1, "RMSE")
     rows = []
     for method in found.methods:
@@ -144,7 +145,7 @@ def _print_comparison(problem: Problem, found: Comparison) -> None:
     )
     if found.not_applicable:
         printing.lines(f"Not applicable here: {', '.join(found.not_applicable)} (--json gives the reasons).")
-    printing.lines("", *printing.notes(leaks_of(problem)), found.advice())
+    printing.lines("", *printing.notes(leaks), found.advice())
 
 
 def datasets(
