@@ -50,7 +50,7 @@ test-wheel: $(VENV)/.developed  ## build sdist and wheel, look into them, and us
 	$(BIN)/python -m pip install --quiet build twine
 	$(BIN)/python tools/check_wheel.py
 
-fuzz: $(VENV)/.developed  ## thousands of changed models, generated tables, kills, full disks and little memory (a quarter of an hour)
+fuzz: $(VENV)/.developed  ## thousands of changed models, generated tables, kills, full disks and little memory (eight minutes on two cores)
 	OCREP_FUZZ=long $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 tests/fuzz
 
 lowest: $(VENV)/.created  ## write tests/lowest.txt again from the floors in pyproject.toml

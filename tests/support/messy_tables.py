@@ -218,7 +218,7 @@ def _arrow(table, rows):
         cells = pd.Series([row[number] for row in rows], dtype=object)
         kind = table.kinds[number]
         if kind == "date":
-            cells = pd.to_datetime(cells, errors="coerce")
+            cells = pd.to_datetime(cells, errors="coerce", format="mixed")
         elif kind not in ("word", "any word", "unique text", "truth", "ordered date"):
             cells = pd.to_numeric(cells, errors="coerce")
         columns[name] = cells
