@@ -66,7 +66,8 @@ def test_with_a_gamma_each_the_labels_are_those_of_as_many_classifiers(gamma):
     for q in range(Q):
         alone = TikhonovClassifier(**options).fit(X, Y[:, q], sample_weight=WEIGHT)
         assert together.gamma_[q] == pytest.approx(alone.gamma_, rel=1e-12)
-        np.testing.assert_allclose(together.coef_[q], alone.coef_[0], rtol=1e-12)
+        scale = np.abs(alone.coef_).max()  # one of the weights is close to zero
+        np.testing.assert_allclose(together.coef_[q], alone.coef_[0], atol=1e-12 * scale, rtol=0)
         np.testing.assert_allclose(together.decision_function(NEW)[:, q], alone.decision_function(NEW), rtol=1e-9)
         np.testing.assert_allclose(probabilities[:, q], alone.predict_proba(NEW)[:, 1], rtol=1e-11)
         np.testing.assert_array_equal(together.predict(NEW)[:, q], alone.predict(NEW))
