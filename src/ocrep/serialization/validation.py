@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep import Spectrum
@@ -69,9 +70,12 @@ def check_model(model: Any) -> None:
     """Raise a ValueError unless a loaded object is an estimator whose networks predict finite numbers."""
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"it holds a {type(model).__name__}, not a model.")
-    model.get_params(deep=True)  # all are there
+    if isinstance(model, Pipeline) and not all(len(step) == 2 for step in model.steps):
+        raise ValueError("its steps are not pairs of a name and an estimator.")
     parts = list(_parts(model))
     for part in parts:
+        if isinstance(part, BaseEstimator):  # of ours; those of another scikit-learn may lack newer parameters
+            part.get_params(deep=False)
         for name, value in _own_values(part):
             if isinstance(value, np.ndarray):
                 _check_array(f"{type(part).__name__}.{name}", value)
