@@ -15,8 +15,6 @@ from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
 
 # So many reflections are applied to the targets at a time.
 _PANEL = 128
-
-
 # Features as columns side by side, and targets.
 Part: TypeAlias = tuple[tuple[Array, ...], Array]
 
