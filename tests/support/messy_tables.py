@@ -218,7 +218,8 @@ def _arrow(table, rows):
         cells = pd.Series([row[number] for row in rows], dtype=object)
         kind = table.kinds[number]
         if kind == "date":
-            cells = pd.to_datetime(cells, errors="coerce", format="mixed")
+            zoned = any(str(cell).endswith("Z") for cell in cells)  # pandas has no column with and without zones
+            cells = pd.to_datetime(cells, errors="coerce", format="mixed", utc=zoned)
         elif kind not in ("word", "any word", "unique text", "truth", "ordered date"):
             cells = pd.to_numeric(cells, errors="coerce")
         columns[name] = cells
