@@ -205,6 +205,16 @@ def test_a_spectrum_whose_parts_do_not_belong_together_is_refused(name, file):
     refused(file)
 
 
+@pytest.mark.parametrize("value", [float, "text", [1]])
+@pytest.mark.parametrize("name", ["n", "n_rows", "weight_sum", "intercept_fitted"])
+def test_a_field_that_is_no_number_is_refused(name, value, file):
+    """It would be noticed only when a deviation is asked for; skops may hold a type wherever a value stands."""
+    model = copy.deepcopy(MODELS["network"])
+    model.spectrum_ = replace(model.spectrum_, **{name: value})
+    save_model(model, file)
+    refused(file)
+
+
 @pytest.mark.parametrize("change", [lambda D: D[:-1], lambda D: D[:, None], lambda D: np.full_like(D, 1e-320)])
 def test_singular_vectors_of_another_spectrum_are_refused(change, file):
     """They are read first when the deviation of a prediction is asked for."""

@@ -20,6 +20,15 @@ MOST_NODES = 1_000_000
 DEEPEST = 200
 """Models of this library have some hundred nodes, at most 30 deep; a forest in a pipeline has some ten thousand."""
 
+# What a field of one of our types may hold, by its annotation.
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "bool": (bool, np.bool_),
+    "int": (int, np.integer),
+    "float": (int, float, np.integer, np.floating),
+    "str": (str,),
+    "None": (type(None),),
+}
+
 # Each writing gives objects and arrays that are made on the way another number.
 _NUMBERS = ("__id__", "file")
 
@@ -79,6 +88,8 @@ def check_model(model: Any) -> None:
         for name, value in _own_values(part):
             if isinstance(value, np.ndarray):
                 _check_array(f"{type(part).__name__}.{name}", value)
+        if is_dataclass(part):
+            _check_plain_fields(part)
         if isinstance(part, Spectrum):
             _check_spectrum(part)
         if isinstance(part, HiddenMap) and part.weights.dtype.kind != "f":
@@ -93,6 +104,15 @@ def _check_array(name: str, values: np.ndarray) -> None:
         raise ValueError(f"{name} holds complex numbers.")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{name} holds NaN or infinity.")
+
+
+def _check_plain_fields(part: Any) -> None:
+    """A number, text or truth is where the type says so."""
+    for field in fields(part):
+        words = str(field.type).split(" | ")
+        allowed = tuple(kind for word in words for kind in _PLAIN.get(word, (object,)))
+        if not isinstance(getattr(part, field.name), allowed):
+            raise ValueError(f"{type(part).__name__}.{field.name} is not a {field.type}.")
 
 
 def _check_spectrum(spectrum: Spectrum) -> None:
