@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import skl2onnx
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
@@ -508,6 +508,14 @@ def test_a_graph_of_another_shape_is_not_handed_out():
     model[0].statistics_ = model[0].statistics_[:, None]
     with pytest.raises(OnnxExportError, match="gives 4 numbers where the model gives 1"):
         to_onnx(model, example=X[:1])
+
+
+def test_nothing_is_printed_about_a_graph_that_cannot_run(capfd):
+    frame = pd.DataFrame({"c": ["a", "b", "b"] * 20})
+    model = make_pipeline(make_column_transformer((OneHotEncoder(), ["c"])), TikhonovRegressor(1.0)).fit(frame, Y[:60])
+    with pytest.raises(OnnxExportError, match="onnxruntime cannot run the graph"):
+        to_onnx(model, example=pd.DataFrame({"c": ["new"]}))
+    assert capfd.readouterr().err == ""
 
 
 def test_a_pipeline_of_one_input_keeps_its_promise_or_says_so():

@@ -20,8 +20,10 @@ def check_graph(graph: Any, model: Any, inputs: list[tuple[str, Any]], *, single
     """Raise unless onnxruntime can load the graph and gives what the model predicts."""
     import onnxruntime
 
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # errors are raised, and need not be printed too
     try:
-        session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(graph.SerializeToString(), options, ["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises errors of its own types
         raise OnnxExportError(
             f"skl2onnx wrote a graph of this {type(model).__name__} that onnxruntime cannot load: a step has no right "
