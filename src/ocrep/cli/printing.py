@@ -21,9 +21,19 @@ MOST_CLASSES = 10  # more do not fit a terminal
 
 
 def json_object(values: dict[str, Any]) -> None:
-    """Print one object as strict JSON; NaN and infinity become null."""
-    finite = json.loads(json.dumps(values), parse_constant=lambda name: None)
-    print(visible(json.dumps(finite, ensure_ascii=False, allow_nan=False)))
+    """Print one object as strict JSON; NaN and infinity become null, arrays lists, and other objects texts."""
+    print(json_text(values))
+
+
+def json_text(values: dict[str, Any]) -> str:
+    """One object as `json_object` prints it."""
+    finite = json.loads(json.dumps(values, default=_plain), parse_constant=lambda name: None)
+    return visible(json.dumps(finite, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """An array, such as one γ for each target, as lists; any other object as its text."""
+    return value.tolist() if hasattr(value, "tolist") and not isinstance(value, type) else str(value)
 
 
 def lines(*sentences: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from ocrep._files.formats import DataError, FilePath, check_columns, format_of, nearest
 from ocrep._files.frames import TableBlock, column_names, count_rows, read_blocks
@@ -68,6 +70,9 @@ def predict_file(
 def _check_request(model: Any, about: Description, *, proba: bool, std: bool) -> None:
     if std and about.task != "regression":
         raise UsageError("--std needs a regression, and this model classifies: use --proba instead.")
+    last = model[-1] if isinstance(model, Pipeline) else model
+    if std and "return_std" not in signature(last.predict).parameters:
+        raise UsageError(f"--std needs a model that knows its deviations, and a {type(last).__name__} does not.")
     if proba and not hasattr(model, "predict_proba"):
         if about.task == "classification":
             raise UsageError("--proba needs a classifier with probabilities: train it without --no-calibrate.")
@@ -102,6 +107,8 @@ def _check_texts(block: TableBlock, known: dict[str, set[str]]) -> None:
 
 def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool, digits: int | None) -> Any:
     predicted = model.predict(block.inputs, return_std=True) if std else [model.predict(block.inputs)]
+    if np.ndim(predicted[0]) != 1:
+        raise UsageError("The model predicts several targets, and a file has one column for them: predict in Python.")
     added: dict[str, np.ndarray] = dict(zip(("prediction", "std"), predicted, strict=False))
     if proba:
         names = [f"probability_{label}" for label in model.classes_]

@@ -216,17 +216,16 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
     with blaming(model):
         choice, summary = _choice_of(network), network.summary() if hasattr(network, "summary") else None
-        numbers = {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)}
-    if as_json:
-        printing.json_object(
-            {
-                "file": asdict(info),
-                "table": None if about is None else asdict(about),
-                "network": numbers,
-                "summary": summary and asdict(summary),
-                "layer_choice": choice and choice.to_json(),
-            }
-        )
+        values = {
+            "file": asdict(info),
+            "table": None if about is None else asdict(about),
+            "network": {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)},
+            "summary": summary and asdict(summary),
+            "layer_choice": choice and choice.to_json(),
+        }
+        text = printing.json_text(values) if as_json else None
+    if text is not None:
+        print(text)
         return
     pairs = [
         ("file", f"{info.type_name}, written {info.created}"),
