@@ -215,6 +215,61 @@ def test_a_field_that_is_no_number_is_refused(name, value, file):
     refused(file)
 
 
+OTHER_VALUES = [float, "x", -1, 1e308, None, [], {}, np.zeros((2, 3)), np.array(["x"]), MODELS["network"].choice_]
+
+
+def test_an_attribute_of_another_kind_is_refused_or_harmless(file):
+    """Each of those that fit sets, in turn: the file is damaged, or all that a command asks for is there."""
+    for name in set(vars(MODELS["network"])) - set(MODELS["network"].get_params()):
+        for value in OTHER_VALUES:
+            model = copy.deepcopy(MODELS["network"])
+            setattr(model, name, value)
+            save_model(model, file)
+            deviations_are_documented(file)
+        delattr(model, name)
+        save_model(model, file)
+        deviations_are_documented(file)
+
+
+def deviations_are_documented(path):
+    try:
+        model = load_model(path)
+    except ModelFileError:
+        return
+    with np.errstate(all="ignore"):  # of a huge γ
+        predicted, deviations = model.predict(X, return_std=True)
+    assert predicted.shape == deviations.shape == (60,)
+    assert not np.isnan(deviations).any()
+
+
+@pytest.mark.parametrize("value", [np.zeros(0), "three", -1, True, int])
+def test_a_number_of_inputs_that_is_none_is_refused(value, file):
+    """In an estimator of scikit-learn too: a converter relies on it."""
+    model = copy.deepcopy(MODELS["pipeline"])
+    model[0].n_features_in_ = value
+    save_model(model, file)
+    refused(file, "number of inputs")
+
+
+OTHER_PARTS = {
+    "spectrum_": 1,
+    "factor_": MODELS["network"].spectrum_,
+    "folds_": "text",
+    "choice_": float,
+    "layer_": MODELS["classes"].layer_.map_,
+    "_learned": replace(MODELS["network"]._learned, targets=True),
+    "calibrator_": {},
+}
+
+
+@pytest.mark.parametrize("name", OTHER_PARTS)
+def test_a_part_of_another_type_is_refused(name, file):
+    model = copy.deepcopy(MODELS["network"])
+    setattr(model, name, OTHER_PARTS[name])
+    save_model(model, file)
+    refused(file, "does not belong there")
+
+
 @pytest.mark.parametrize("change", [lambda D: D[:-1], lambda D: D[:, None], lambda D: np.full_like(D, 1e-320)])
 def test_singular_vectors_of_another_spectrum_are_refused(change, file):
     """They are read first when the deviation of a prediction is asked for."""

@@ -49,6 +49,10 @@ CHANGES = {
     "scores without the error": ("numbers", described(scores={"r2": 0.9, "baseline_rmse": 1.0})),
     "scores of another task": ("numbers", described(scores={"error": 0.1, "baseline_error": 0.2})),
     "scores of two tasks": ("labels", described(scores={"error": 0.1, "baseline_error": 0.2, "rmse": 1.0})),
+    "ids that are an array": ("numbers", described(ids=np.array([]))),
+    "signs that are an array": ("numbers", described(reading={"strip": np.array(["x", "y"])})),
+    "words that are numbers": ("numbers", described(reading={"na": [1, 2]})),
+    "kinds without that of a text": ("numbers", lambda model: vars(model)[TABLE]["kinds"].pop("c")),
     "a way to read that is not known": ("numbers", described(reading={"colour": 1})),
     "a field that is not known": ("numbers", described(colour=1)),
     "errors of two dimensions": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Solution:
     """μ(H^reg): a number, or an array of one for each target if γ is."""
 
 
+@runtime_checkable
 class RightVectors(Protocol):
     """V of H = UΣVᵀ, which rows fewer than features never form unless asked."""
 

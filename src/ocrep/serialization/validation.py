@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep import Spectrum
 from ocrep._features.hidden_map import HiddenMap
 from ocrep.rules import Curve
+from ocrep.serialization.annotations import check_annotated
 
 MOST_NODES = 1_000_000
 DEEPEST = 200
 """Models of this library have some hundred nodes, at most 30 deep; a forest in a pipeline has some ten thousand."""
-
-# What a field of one of our types may hold, by its annotation.
-_PLAIN: dict[str, tuple[type, ...]] = {
-    "bool": (bool, np.bool_),
-    "int": (int, np.integer),
-    "float": (int, float, np.integer, np.floating),
-    "str": (str,),
-    "None": (type(None),),
-}
 
 # Each writing gives objects and arrays that are made on the way another number.
 _NUMBERS = ("__id__", "file")
@@ -81,15 +74,17 @@ def check_model(model: Any) -> None:
         raise ValueError(f"it holds a {type(model).__name__}, not a model.")
     if isinstance(model, Pipeline) and not all(len(step) == 2 for step in model.steps):
         raise ValueError("its steps are not pairs of a name and an estimator.")
-    parts = list(_parts(model))
+    found = list(_parts(model))
+    for part in found:
+        _check_inputs(part)
+    parts = [part for part in found if _is_ours(part) and not isinstance(part, Curve)]
     for part in parts:
         if isinstance(part, BaseEstimator):  # of ours; those of another scikit-learn may lack newer parameters
             part.get_params(deep=False)
         for name, value in _own_values(part):
             if isinstance(value, np.ndarray):
                 _check_array(f"{type(part).__name__}.{name}", value)
-        if is_dataclass(part):
-            _check_plain_fields(part)
+        check_annotated(part)
         if isinstance(part, Spectrum):
             _check_spectrum(part)
         if isinstance(part, HiddenMap) and part.weights.dtype.kind != "f":
@@ -99,20 +94,18 @@ def check_model(model: Any) -> None:
             _try(part)
 
 
+def _check_inputs(part: Any) -> None:
+    """An estimator knows how many inputs it has seen, which a converter to ONNX relies on."""
+    n_inputs = getattr(part, "__dict__", {}).get("n_features_in_", 1)
+    if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer) or n_inputs < 0:
+        raise ValueError("its number of inputs is not a whole number.")
+
+
 def _check_array(name: str, values: np.ndarray) -> None:
     if values.dtype.kind == "c":
         raise ValueError(f"{name} holds complex numbers.")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{name} holds NaN or infinity.")
-
-
-def _check_plain_fields(part: Any) -> None:
-    """A number, text or truth is where the type says so."""
-    for field in fields(part):
-        words = str(field.type).split(" | ")
-        allowed = tuple(kind for word in words for kind in _PLAIN.get(word, (object,)))
-        if not isinstance(getattr(part, field.name), allowed):
-            raise ValueError(f"{type(part).__name__}.{field.name} is not a {field.type}.")
 
 
 def _check_spectrum(spectrum: Spectrum) -> None:
@@ -139,8 +132,6 @@ def _check_spectrum(spectrum: Spectrum) -> None:
 def _try(model: Any) -> None:
     """Predict one row in the middle of the training range, and two, so that an array of any other length is noticed."""
     n_inputs = model.n_features_in_
-    if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer) or n_inputs < 1:
-        raise ValueError("its number of inputs is not a whole number ≥ 1.")
     layer = getattr(model, "layer_", None)
     row = np.zeros((1, n_inputs)) if layer is None else np.reshape(layer.center_, (1, n_inputs))
     names = model.__dict__.pop("feature_names_in_", None)
@@ -158,10 +149,15 @@ def _check_predictions(model: Any, rows: np.ndarray) -> None:
         raise ValueError("its predictions are not finite.")
     if np.shape(model.predict(rows))[0] != len(rows) or np.ndim(getattr(model, "classes_", [])) != 1:
         raise ValueError("its predictions have another shape than its rows.")
+    if "return_std" in signature(model.predict).parameters:
+        with np.errstate(all="ignore"):
+            predicted, deviations = model.predict(rows, return_std=True)
+        if deviations.shape != predicted.shape or np.isnan(deviations).any():  # infinite where no freedom remains
+            raise ValueError("the deviations of its predictions are not numbers.")
 
 
 def _parts(model: Any) -> Iterator[Any]:
-    """Every object of ours inside a model, each once."""
+    """Every estimator and every object of ours inside a model, each once."""
     seen: set[int] = set()
     left = [model]
     while left:
@@ -175,8 +171,7 @@ def _parts(model: Any) -> Iterator[Any]:
             left += part
         elif isinstance(part, BaseEstimator) or _is_ours(part):
             left += [value for _, value in _own_values(part)]
-            if _is_ours(part) and not isinstance(part, Curve):
-                yield part
+            yield part
 
 
 def _own_values(part: Any) -> list[tuple[str, Any]]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas
 from sklearn.pipeline import Pipeline
 
 from ocrep._files.reading import Reading
+from ocrep.serialization.annotations import check_annotated
 from ocrep.tables.choice import LayerChoice
-from ocrep.tables.problem import InputKind
-from ocrep.tables.target import Task
 from ocrep.tables.training import ATTRIBUTE, Description, describe, example_rows, known_texts
 
 
@@ -21,8 +20,10 @@ def check_description(model: Any) -> None:
     about = describe(model)
     if about is None:
         return
-    Reading.from_json(about.reading)
-    _check_words(about)
+    for part in (about, Reading.from_json(about.reading)):
+        check_annotated(part)
+    if not about.kinds:
+        raise ValueError("it has no columns.")
     _check_scores(about)
     choice = LayerChoice.of(model[-1] if isinstance(model, Pipeline) else model)
     if choice is not None:
@@ -34,16 +35,11 @@ def check_description(model: Any) -> None:
 
 def _rows(model: Any) -> pandas.DataFrame:
     """A row such as those of training, and another: with all its values missing, if the model was made for tables."""
-    row = example_rows(model).assign(**{name: text[:1] for name, text in known_texts(model).items()})
-    return row.reindex([0, 1]) if hasattr(model, ATTRIBUTE) else row.loc[[0, 0]]
-
-
-def _check_words(about: Description) -> None:
-    kinds, texts = about.kinds, [about.target, *about.kinds, *about.ids, *about.scores]
-    if not kinds or not set(kinds.values()) <= set(get_args(InputKind)) or about.task not in get_args(Task):
-        raise ValueError("it does not know the kinds of its columns.")
-    if not all(isinstance(text, str) for text in texts):
+    row, texts = example_rows(model), known_texts(model)
+    if not set(texts) <= set(row):
         raise ValueError("it does not know the names of its columns.")
+    row = row.assign(**{name: known[:1] for name, known in texts.items()})
+    return row.reindex([0, 1]) if hasattr(model, ATTRIBUTE) else row.loc[[0, 0]]
 
 
 def _check_scores(about: Description) -> None:
