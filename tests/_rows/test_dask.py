@@ -11,6 +11,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask.delayed import delayed
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from support.pages import run_page
@@ -373,10 +374,41 @@ def test_the_graph_grows_with_partitions_and_not_with_rows(graph):
     assert len(graph(1000, 50)) == len(graph(1_000_000, 50))
     few, many = len(graph(1000, 50)), len(graph(1000, 100))
     assert 1.8 * few < many < 2.2 * few
-    # The rows' own nodes, one per partition for the work, a seventh of that for the tree, and one for the model.
-    own = [key for key in graph(1024, 64).to_dict() if str(key[0]).startswith("ocrep") or str(key).startswith("ocrep")]
-    assert len(own) == 64 + 8 + 1 + 1
+    # One per partition, a seventh of that for the tree, and one for a model that is too large to be sent with each.
+    assert len(graph(1024, 64)) == 64 + 8 + 1
+    assert len(graph(1024, 64, n_hidden=30_000)) == 64 + 8 + 1 + 1
     assert ARITY == 8
+
+
+@pytest.mark.parametrize("n_hidden", [30, 30_000])
+def test_partitions_are_dealt_out_evenly(graph, n_hidden):
+    """Dask spreads many tasks of one name, of which no other has that name, if they have fewer than five inputs."""
+    made = graph(1024, 64, n_hidden=n_hidden).to_dict()
+    names = [key[0] if isinstance(key, tuple) else key for key in made]
+    (parts,) = {name for name in names if name.endswith("-part")}
+    assert names.count(parts) == 64
+    inputs = {
+        key for name, node in zip(names, made.values(), strict=True) if name == parts for key in node.dependencies
+    }
+    assert len(inputs) == (0 if n_hidden == 30 else 1)
+
+
+def test_what_several_partitions_use_is_made_once(rows):
+    """A task that serves one partition alone runs with it; others, and what Dask keeps apart, stay by themselves."""
+    made = []
+
+    def both(half):
+        made.append(half)
+        return rows.iloc[:600] if half == 0 else rows.iloc[600:]
+
+    halves = [delayed(both)(half) for half in (0, 1)]
+    quarters = [delayed(lambda half, i: half.iloc[300 * i : 300 * (i + 1)])(half, i) for half in halves for i in (0, 1)]
+    table = dd.from_delayed(quarters, meta=rows.iloc[:0])
+    model = network(input_scaling=GIVEN, gamma=1.0, solver="qr").fit(table[INPUTS], table["y"])
+    assert sorted(made) == [0, 1]
+    np.testing.assert_allclose(
+        model.coef_, network(input_scaling=GIVEN, gamma=1.0, solver="qr").fit(rows[INPUTS], rows["y"]).coef_, rtol=1e-9
+    )
 
 
 def test_no_rows_and_only_one_model_are_in_the_graph(graph):

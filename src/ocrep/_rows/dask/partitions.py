@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -19,10 +20,13 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Alias, DataNode, List, Task, TaskRef
 
 from ocrep._rows.checks import check_lengths, check_numeric, check_shape, check_targets
+from ocrep._rows.dask.grouping import Grouped, grouped
 from ocrep._rows.memory import kind_of
 
 # Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
 ARITY = 8
+# Work of so many bytes is sent with each partition; what is larger is sent to each worker once.
+LIGHT = 100_000
 # A cluster tries a task again so often when it raises; the scheduler itself handles a worker that dies.
 RETRIES = 2
 
@@ -33,10 +37,10 @@ class Partitions:
 
     names: tuple[str, ...]
     """What the parts of the rows are: "X", "y", and "sample_weight" and "groups" if they are given."""
-    graph: dict[Any, Any]
+    tasks: Grouped
     """What makes the rows."""
     rows: tuple[Any, ...]
-    """The graph's node that gives each partition's rows."""
+    """What gives each partition's rows."""
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Partitions:
@@ -65,8 +69,8 @@ class Partitions:
         rows = X.map_partitions(
             _together, *others, meta=X._meta, align_dataframes=False, enforce_metadata=False
         ).optimize()
-        keys = list(flatten(rows.__dask_keys__()))
-        return cls(tuple(named), _naming([rows], [[key] for key in keys]), tuple(map(TaskRef, keys)))
+        keys = [[key] for key in flatten(rows.__dask_keys__())]
+        return cls(tuple(named), grouped(_naming([rows], keys), keys), tuple(TaskRef(key) for [key] in keys))
 
     @classmethod
     def _of_arrays(cls, named: dict[str, Any]) -> Partitions:
@@ -74,7 +78,8 @@ class Partitions:
         aligned = [X, *(_like(X, name, in_row_chunks(part)) for name, part in named.items() if name != "X")]
         sources = optimize(*aligned)
         keys = list(zip(*(flatten(source.__dask_keys__()) for source in sources), strict=True))
-        return cls(tuple(named), _naming(sources, keys), tuple(List(*map(TaskRef, row)) for row in keys))
+        tasks = grouped(_naming(sources, keys), keys)
+        return cls(tuple(named), tasks, tuple(List(*map(TaskRef, row)) for row in keys))
 
     def first(self, n_parts: int) -> Partitions:
         """The first partitions alone."""
@@ -95,13 +100,19 @@ class Partitions:
         return result
 
     def tree(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Delayed:
-        """The graph of `accumulate`: one node for `work`, one per partition, and a seventh of that for merging."""
+        """The graph of `accumulate`: one node per partition, a seventh of that for merging, and one for heavy work.
+
+        A partition is made and worked on in one node. A scheduler deals such nodes out evenly if they have a name of
+        their own and no inputs; those with a common input would all go to the worker that has it.
+        """
         name = f"ocrep-{what}-{uuid4().hex}"
-        # A node of the graph and not scattered data: a cluster makes it anew when the worker that held it dies.
-        layer: dict[Any, Any] = {**self.graph, f"{name}-work": DataNode(f"{name}-work", work)}
-        nodes = [(name, 0, number) for number in range(len(self.rows))]
-        for key, rows in zip(nodes, self.rows, strict=True):
-            layer[key] = Task(key, _call, TaskRef(f"{name}-work"), rows, key[2])
+        layer: dict[Any, Any] = dict(self.tasks.shared)
+        given: Any = work
+        if not _is_light(work):  # a node and not scattered data: a cluster makes it anew when its worker dies
+            layer[f"{name}-work"], given = DataNode(f"{name}-work", work), TaskRef(f"{name}-work")
+        nodes: list[Any] = [(f"{name}-part", number) for number in range(len(self.rows))]
+        for number, (key, rows) in enumerate(zip(nodes, self.rows, strict=True)):
+            layer[key] = Task.fuse(*self.tasks.own[number], Task(key, _call, given, rows, number))
         level = 0
         while level == 0 or len(nodes) > 1:
             level += 1
@@ -111,6 +122,13 @@ class Partitions:
                 layer[key] = Task(key, _merge, merge, *map(TaskRef, parts))
         graph = HighLevelGraph.from_collections(name, layer)
         return Delayed(nodes[0], graph, layer=name)
+
+
+def _is_light(work: Callable[..., Any]) -> bool:
+    try:
+        return len(pickle.dumps(work)) <= LIGHT
+    except Exception:  # a lambda, which only Dask can send, or what only threads can use
+        return False
 
 
 def _call(work: Callable[..., Any], *args: Any) -> Any:
