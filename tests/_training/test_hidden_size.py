@@ -7,7 +7,9 @@ from support.problems import PAPER, random_problem, smooth_problem, with_conditi
 from ocrep import Factor, PinvClassifier, PinvRegressor, hidden_size_path, rules
 from ocrep._linalg.fold_plan import FoldPlan
 from ocrep._linalg.folds import FoldFactors
-from ocrep._training.hidden_size import search
+from ocrep._linalg.quick_folds import quick_folds
+from ocrep._training.held_out import cv_error_of
+from ocrep._training.hidden_size import quick_error, search
 from ocrep.datasets import load
 from ocrep.rules.cross_validation import mean_squared_error
 
@@ -135,9 +137,57 @@ def test_the_coarse_search_finds_the_minimum_of_a_valley():
         return abs(size - 777)
 
     assert search(error, 1500) == pytest.approx(777, rel=0.09)
-    assert len(looked_at) == len(set(looked_at)) < 80
+    assert len(looked_at) == len(set(looked_at)) <= 12 + 6
     assert search(lambda size: (size - 250) ** 2, 300) == pytest.approx(250, rel=0.09)
     assert search(lambda size: 0.0, 1000) == 1
+
+
+def fold_factors(H, T, intercept=True):
+    return FoldFactors.empty(FoldPlan()).absorb([(H, T)], intercept=intercept)
+
+
+SPECTRAL = ["ocrep", "gcv", "evidence", "hoerl_kennard", 0.1, [0.1]]
+
+
+@pytest.mark.parametrize("rule", SPECTRAL)
+@pytest.mark.parametrize("condition", [1e1, 1e3, 5e5])
+def test_quick_errors_of_sizes_are_the_exact_ones(rule, condition):
+    H, T = with_condition(condition, 300, 20, seed=1), random_problem(300, 20)[1]
+    whole, rule = fold_factors(H, T), rules.resolve(rule)
+    for m in (20, 12, 1):
+        assert quick_error(rule, whole.leading(m)) == pytest.approx(
+            cv_error_of(rule, whole.leading(m), np.nan), rel=1e-7
+        )
+
+
+def test_quick_errors_are_not_read_where_squaring_costs_too_much():
+    """Then the exact way decides: a σ_p lost to rounding, few rows, targets that fit, and γ = 0."""
+    H, T = random_problem(300, 20)
+    ocrep, well = rules.OCReP(), fold_factors(H, T)
+    assert quick_error(ocrep, well) is not None
+    assert quick_error(rules.KFold(), well) is None
+    assert quick_error(rules.Unregularized(), well) is None
+    assert quick_error(ocrep, fold_factors(with_condition(1e7, 300, 20, seed=1), T)) is None
+    assert quick_error(ocrep, fold_factors(H, H[:, :1])) is None
+    assert quick_error(ocrep, fold_factors(H[:25], T[:25])) is None
+    assert quick_error(ocrep, fold_factors(H[:25], T[:25], intercept=False)) is None
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_quick_spectra_are_those_of_the_training_parts(intercept):
+    folds = fold_factors(with_condition(5e4, 300, 20, seed=1) + 0.1, random_problem(300, 20, 2)[1], intercept)
+    quick = [spectrum for spectrum, _ in quick_folds(folds).spectra_and_fits()]
+    for ours, exact in zip(quick, folds.spectra, strict=True):
+        np.testing.assert_allclose(ours.sigma[-1], exact.sigma[-1], rtol=1e-7)
+        np.testing.assert_allclose(ours.sigma, exact.sigma, rtol=1e-3)  # those before it lose some digits
+        for read in (
+            lambda s: s.rss(1e-6),
+            lambda s: s.dof(1e-6),
+            lambda s: s.weights(1e-6),
+            lambda s: s.intercept(1e-6),
+        ):
+            np.testing.assert_allclose(read(ours), read(exact), rtol=1e-6)
+        assert (ours.n, ours.n_rows, ours.weight_sum) == (exact.n, exact.n_rows, exact.weight_sum)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,8 @@ class FoldFactors:
     def _wide(self) -> WideFolds | None:
         """The folds in as many dimensions as rows, where all rows together are fewer than the features."""
         kept = [(factor.rows, factor.counts) for factor in self._filled if factor.rows]
-        if not len(self._filled) == len(kept) > 1:  # then all together are not fewer either
+        n_rows = sum(rows.n_rows for rows, _ in kept)
+        if not len(self._filled) == len(kept) > 1 or n_rows >= self._filled[0].n_features:
             return None
         problem = self.merged().problem
         return None if problem is None else WideFolds(problem, kept)
@@ -95,18 +96,21 @@ class FoldFactors:
     def leading(self, n_features: int) -> FoldFactors:
         """The same folds for the first `n_features` features; the training factors are cut, not merged anew."""
         cut = replace(self, factors=tuple(f and f.leading(n_features) for f in self.factors))
-        cut.__dict__["training"] = tuple(f.leading(n_features) for f in self.training)
+        cut.__dict__["_whole"] = self
         return cut
 
     @cached_property
     def training(self) -> tuple[Factor, ...]:
         """For each fold that can be held out, the factor of the others."""
-        filled = self._filled
+        filled, whole = self._filled, self.__dict__.get("_whole")
         if len(filled) < 2:
             return ()
-        before, after = list(accumulate(filled, Factor.merge)), list(accumulate(filled[::-1], Factor.merge))[::-1]
-        middle = (before[v - 1].merge(after[v + 1]) for v in range(1, len(filled) - 1))
-        return (after[1], *middle, before[-2])
+        if whole is not None:
+            return tuple(factor.leading(filled[0].n_features) for factor in whole.training)
+        before = list(accumulate(filled[:-1], Factor.merge))
+        after = list(accumulate(filled[:0:-1], Factor.merge))[::-1]
+        middle = (a.merge(b) for a, b in zip(before, after[1:], strict=False))
+        return (after[0], *middle, before[-1])
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, ...]:

@@ -7,19 +7,22 @@ difference shows how good the whole curve is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array
+from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor, root_about
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.gram import RESIDUAL_SHARE
 from ocrep._linalg.held_out_rows import squared_errors
 from ocrep._linalg.parallel import at_once
-from ocrep._linalg.spectrum import Spectrum, spectrum_of
+from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.svd import rank_tolerance
 
 # 64 MB of float64: beyond that the rows are not copied, nor beyond 2 MB where they are much shorter than wide.
@@ -32,6 +35,8 @@ _ONE_STEP, _TWO_STEPS = 1e-13, 1e-8
 _NOISE = 16.0
 # γ = σ₁·σ_p is right to 10⁻⁶ if λ_p, refined, is above this share of λ₁.
 _CERTAIN_SHARE = 1e-11
+# With its eigenvector at hand, which loses digits only to neighbours as small, it may be as small as this.
+_CLEAR_SHARE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,20 +99,35 @@ class QuickFit:
         self._mean_H, self._mean_T = shift[:M] + means[0], shift[M:] + means[1]
         self._A, self._T = training.about(*means)
         self._X, self._Y = held_out.about(*means)
-        self._left = held_out.left
+        self._left, self._unexplained = held_out.left, training.left
         self._wide = self._A.shape[0] < self._A.shape[1]
         A = self._A
         values, self._vectors = np.linalg.eigh(A @ A.T if self._wide else A.T @ A)
         self._values = np.maximum(values, 0.0)
-        if self._wide:
-            self._B, self._z = (self._X @ A.T) @ self._vectors, self._vectors.T @ self._T
-        else:
-            self._B, self._z = self._X @ self._vectors, self._vectors.T @ (A.T @ self._T)
+        self._z = self._vectors.T @ (self._T if self._wide else A.T @ self._T)
+
+    @cached_property
+    def _rotated(self) -> np.ndarray:
+        """The rows held out in terms of the eigenvectors; one γ can do without."""
+        return (self._X @ self._A.T if self._wide else self._X) @ self._vectors
+
+    def spectrum(self, counts: Counts) -> Spectrum | None:
+        """The SVD of training rows no fewer than features; None where squaring costs σ_p or the residual too much."""
+        if not self._values[0] > _CLEAR_SHARE * self._values[-1]:
+            return None
+        sigma, Vt = np.sqrt(self._values)[::-1], self._vectors.T[::-1]
+        sigma[-1] = np.linalg.norm(self._A @ Vt[-1])
+        UtT, total = self._z[::-1] / sigma[:, None], np.sum(self._T * self._T, axis=0) + self._unexplained
+        residual = total - np.sum(UtT * UtT, axis=0)
+        if not np.all(residual > RESIDUAL_SHARE * total):
+            return None
+        mean, known = np.concatenate([self._mean_H, self._mean_T]), {"sigma": sigma, "right": StoredVectors(Vt)}
+        return spectrum_of(counts, mean, **known, UtT=UtT, residual=residual, discarded=sigma[:0])
 
     def of_targets(self, targets: Any) -> QuickFit:
         """The same rows with some of the targets."""
         some = copy(self)
-        for name in ("_T", "_Y", "_z", "_left", "_mean_T"):
+        for name in ("_T", "_Y", "_z", "_left", "_unexplained", "_mean_T"):
             setattr(some, name, getattr(self, name)[..., targets])
         return some
 
@@ -117,7 +137,7 @@ class QuickFit:
         def gain(gamma: np.ndarray) -> np.ndarray:
             return 1.0 / (self._values + gamma[..., None])
 
-        return squared_errors(self._B, self._z, self._Y, gamma, gain) + self._left
+        return squared_errors(self._rotated, self._z, self._Y, gamma, gain) + self._left
 
     def refined(self, gamma: float | np.ndarray) -> Refined:
         """The output layer of one γ, or one for each target, refined until squaring costs nothing, and its error."""
@@ -181,7 +201,19 @@ class QuickFolds(FoldFactors):
 
     def plain(self) -> FoldFactors:
         """The same folds by the exact way."""
-        return FoldFactors(self.plan, self.factors, self.n_read)
+        return self.__dict__["_plain"]
+
+    @property
+    def tall(self) -> bool:
+        """Whether no training part has fewer rows than features."""
+        heights = [len(roots.H) for roots in self._roots]
+        return sum(heights) - max(heights) >= self._filled[0].n_features
+
+    def spectra_and_fits(self) -> Iterator[tuple[Spectrum | None, QuickFit]]:
+        """Each fold as the others predict it, with their spectrum where it is certain."""
+        counts = [factor.counts for factor in self._filled]
+        for v, fit in enumerate(self.fits):
+            yield fit.spectrum(reduce(Counts.merge, counts[:v] + counts[v + 1 :])), fit
 
     def rough_spectrum(self) -> RoughSpectrum | None:
         """The singular values of all rows from eigenvalues; None where H is zero."""
@@ -261,4 +293,6 @@ def quick_folds(folds: FoldFactors) -> QuickFolds | None:
     most = _FEW_ENTRIES if width > _MUCH_WIDER * height else _MOST_ENTRIES
     if not isinstance(filled[0].counts.shift, np.ndarray) or height * width > most:
         return None
-    return QuickFolds(folds.plan, folds.factors, folds.n_read)
+    quick = QuickFolds(folds.plan, folds.factors, folds.n_read)
+    quick.__dict__["_plain"] = folds
+    return quick
