@@ -55,6 +55,11 @@ DATES = [
     "9999-12-31",
     "0001-01-01",
     "12:30",
+    "2020/01/31",
+    "2020.01.31",
+    "2020-01-31 1:30 pm",
+    "1/31/2020 12:03:00 AM",
+    "2020-01-31 13:30 PM",
 ]
 NAMES = [
     "x",
@@ -76,6 +81,11 @@ NAMES = [
     "year",
 ]
 
+
+def _time(r):
+    return f"{r.randrange(1, 13)}:{r.randrange(60):02} {r.choice(['AM', 'pm'])}"
+
+
 KINDS = {
     "number": lambda r, i: f"{r.uniform(-5, 5):.4g}",
     "count": lambda r, i: str(r.randrange(5)),
@@ -87,6 +97,7 @@ KINDS = {
     "truth": lambda r, i: r.choice(["True", "False"]),
     "date": lambda r, i: f"20{r.randrange(10, 24)}-0{r.randrange(1, 9)}-1{r.randrange(9)}",
     "ordered date": lambda r, i: f"{r.randrange(1, 29)}{r.choice('/.')}{r.randrange(1, 13)}/20{r.randrange(10, 24)}",
+    "year-first date": lambda r, i: f"20{r.randrange(10, 24)}/{r.randrange(1, 13)}/{r.randrange(1, 29)} {_time(r)}",
     "any date": lambda r, i: r.choice(DATES),
     "missing": lambda r, i: r.choice(MISSING),
     "odd number": lambda r, i: r.choice(ODD_NUMBERS),
@@ -98,7 +109,7 @@ KINDS = {
     "unique text": lambda r, i: f"t{i}",
     "padded": lambda r, i: " " * r.randrange(50) + "1" + " " * r.randrange(50),
 }
-USUAL = ["number", "number", "count", "word", "truth", "date", "ordered date", "sentinel", "number"]
+USUAL = ["number", "number", "count", "word", "truth", "date", "ordered date", "year-first date", "sentinel", "number"]
 TARGETS = ["number", "number", "number", "word", "count", "truth"]
 FAULTS = [
     "kind",
@@ -220,7 +231,7 @@ def _arrow(table, rows):
         if kind == "date":
             zoned = any(str(cell).endswith("Z") for cell in cells)  # pandas has no column with and without zones
             cells = pd.to_datetime(cells, errors="coerce", format="mixed", utc=zoned)
-        elif kind not in ("word", "any word", "unique text", "truth", "ordered date"):
+        elif kind not in ("word", "any word", "unique text", "truth", "ordered date", "year-first date"):
             cells = pd.to_numeric(cells, errors="coerce")
         columns[name] = cells
     out = pa.BufferOutputStream()

@@ -1,12 +1,12 @@
-"""Dates with the day or the month first: the inputs are those of the same dates as in ISO 8601, or a sentence asks."""
+"""Dates with year, day or month first, also with AM and PM: the inputs are those as in ISO 8601, or a sentence asks."""
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ocrep import fit_table
-from ocrep._files.convert import dates_of
+from ocrep import fit_table, load_model, save_model
+from ocrep._files.convert import as_kind, dates_of
 from ocrep._files.formats import DataError
 from ocrep.cli.running import run
 from ocrep.tables.parts import TablePart
@@ -20,12 +20,19 @@ RNG = np.random.default_rng(0)
 DAYS = pd.Series(pd.to_datetime(["2024-03-05", "2024-07-08"] * 20 + [*pd.date_range("2023-01-01", periods=N - 40)]))
 X = RNG.standard_normal(N)
 Y = X + DAYS.dt.month
+SMALL = Settings(n_hidden=5)
 FORMS = {
     "%d/%m/%Y": "day-first date",
     "%d.%m.%Y": "day-first date",
     "%d-%m-%Y %H:%M": "day-first date",
     "%m/%d/%Y": "month-first date",
     "%m/%d/%Y %H:%M:%S": "month-first date",
+    "%m/%d/%Y %I:%M:%S %p": "month-first date",
+    "%d.%m.%Y %I:%M%p": "day-first date",
+    "%Y/%m/%d": "date",
+    "%Y.%m.%d": "date",
+    "%Y/%m/%d %H:%M": "date",
+    "%Y-%m-%d %I:%M %p": "date",
 }
 
 
@@ -63,7 +70,7 @@ def test_a_frame_of_texts_gives_the_model_of_a_frame_of_dates(form):
 
 def test_new_rows_have_the_order_of_training(tmp_path):
     frame_of("%d/%m/%Y").to_csv(tmp_path / "t.csv", index=False)
-    model = train(read_problem(tmp_path / "t.csv", "y"), Settings(n_hidden=5), test=0).model
+    model = train(read_problem(tmp_path / "t.csv", "y"), SMALL, test=0).model
     frame_of("%d.%m.%Y")[:7].to_csv(tmp_path / "new.csv", index=False)
     predict_file(model, tmp_path / "new.csv", tmp_path / "p.parquet")
     found = pd.read_parquet(tmp_path / "p.parquet")["prediction"]
@@ -78,6 +85,7 @@ UNSURE = {
     "no day above 12": DAYS.where(DAYS.dt.day <= 12, DAYS[0]).dt.strftime("%d/%m/%Y"),
     "both orders": DAYS.dt.strftime("%d/%m/%Y").where(np.arange(N) % 2 == 0, DAYS.dt.strftime("%m/%d/%Y")),
     "short year": DAYS.dt.strftime("%d.%m.%y"),
+    "no such hour": DAYS.dt.strftime("%Y/%m/%d 13:00 PM"),
 }
 
 
@@ -111,6 +119,7 @@ def test_fit_says_which_order_it_found(tmp_path, monkeypatch, capsys):
 def test_what_is_not_a_column_of_dates(tmp_path):
     columns = {
         "version": ["1.2.3", "10.2.15", "1.12.0", "2.0.1"],
+        "release": ["2024.1.3", "2024.2.1", "2023.3.12", "2023.1.1"],
         "wrong": ["31/02/2024", "30/02/2024", "13/01/2024", "14/01/2024"],
         "some": ["31/12/2024", "30/12/2024", "unknown", "13/01/2024"],
         "three": ["12/13/14/2024", "1/2/3/2024", "1/13/2/2024", "1/2/13/2024"],
@@ -119,7 +128,7 @@ def test_what_is_not_a_column_of_dates(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     problem = read_problem(tmp_path / "t.csv", "y")
     assert problem.kinds == dict.fromkeys(columns, "text")
-    assert set(problem.near_dates) == {"wrong"}
+    assert set(problem.near_dates) == {"release", "wrong"}
     # A column that is declared as categories stays one.
     days = pd.Series(["31/12/2024", "13/01/2024"] * 20)
     frame = pd.DataFrame({"day": days.astype("category"), "x": np.arange(40.0), "y": np.arange(40.0)})
@@ -128,7 +137,7 @@ def test_what_is_not_a_column_of_dates(tmp_path):
     assert (problem.kinds, problem.near_dates) == ({"day": "text", "x": "number"}, {})
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y"])
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y %I:%M %p"])
 def test_a_target_of_dates_is_refused(form, tmp_path):
     pd.DataFrame({"x": X, "y": DAYS.dt.strftime(form)}).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(DataError, match="'y' holds dates or times, which cannot be a target"):
@@ -139,3 +148,31 @@ def test_single_digits_and_spaces():
     words = [" 1/2/2024", "13/12/2024 7:05", None, "NA"]
     found = dates_of(pa.array(words, pa.string()), "day-first date")
     assert [str(one)[:16] for one in found] == ["2024-02-01T00:00", "2024-12-13T07:05", "NaT", "NaT"]
+
+
+def test_hours_with_am_and_pm():
+    words = ["1/31/2020 12:03:00 AM", "01/31/2020 1:30pm", "1/31/2020 12:00 PM", "1/31/2020 11:59 am", "1/31/2020"]
+    found = dates_of(pa.array(words, pa.string()), "month-first date")
+    assert [str(one)[11:16] for one in found] == ["00:03", "13:30", "12:00", "11:59", "00:00"]
+    for wrong in ("1/31/2020 0:30 AM", "1/31/2020 13:30 PM", "1/31/2020 PM", "1:30 PM"):
+        assert dates_of(pa.array([wrong]), "month-first date") is None
+
+
+def test_each_text_is_read_for_itself():
+    words = ["2020-01-31", "2020/1/5 3:05 pm", "2020-01-31T10:00:00.5", "2020.01.31 10:00+01:00", "2020-01-31 10", None]
+    wanted = [dates_of(pa.array([word], pa.string()))[0] for word in words]
+    np.testing.assert_array_equal(dates_of(pa.array(words, pa.string())), wanted)
+    np.testing.assert_array_equal(as_kind(pa.array(words), "date", "when", 0), wanted)
+    assert [str(one)[5:21] for one in wanted[1:4]] == ["01-05T15:05:00.0", "01-31T10:00:00.5", "01-31T09:00:00.0"]
+
+
+@pytest.mark.parametrize("form", ["%Y/%m/%d %I:%M %p", "%m/%d/%Y %I:%M %p"])
+def test_a_saved_model_reads_the_form_of_training(form, tmp_path):
+    days = DAYS + pd.to_timedelta(np.arange(N) * 12 % 24, "h") + pd.Timedelta("30min")
+    frame_of(form, days).to_csv(tmp_path / "t.csv", index=False)
+    frame_of("%Y-%m-%d %H:%M", days).to_csv(tmp_path / "iso.csv", index=False)
+    model, wanted = (train(read_problem(tmp_path / name, "y"), SMALL, test=0).model for name in ("t.csv", "iso.csv"))
+    save_model(model, tmp_path / "m.skops")
+    predict_file(load_model(tmp_path / "m.skops"), tmp_path / "t.csv", tmp_path / "p.parquet")
+    found = pd.read_parquet(tmp_path / "p.parquet")["prediction"]
+    np.testing.assert_allclose(found, wanted.predict(frame_of("%Y-%m-%d %H:%M", days)), rtol=1e-9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -23,9 +23,22 @@ _OTHERS = ("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN"
 MISSING_WORDS = ("", *_OTHERS, *_NOT_A_NUMBER)
 _FLOATS = (pyarrow.float64(), pyarrow.float32())
 _TRUE_WORDS, _FALSE_WORDS = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
-# Day and month, or month and day, then the year and perhaps a time; and the same as in ISO 8601.
-_DAY_AND_MONTH = r"^(\d\d)[/.-](\d\d)[/.-](\d{4})( \d\d:\d\d(?::\d\d)?)?$"
-_AS_ISO = {"day-first date": r"\3-\2-\1\4", "month-first date": r"\3-\1-\2\4"}
+# Dates as texts, and what makes them dates as in ISO 8601 once single digits have a 0 before them. RE2 is linear.
+_ISO = r"^\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d){0,2}(?:\.\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$"
+_DAY_AND_MONTH = r"^(\d\d?)[/.-](\d\d?)[/.-](\d{4})( \d\d?:\d\d?(?::\d\d?)?(?: ?[AaPp][Mm])?)?$"
+_FORMS = {
+    "date": (r"^(\d{4})[/.-](\d\d?)[/.-](\d\d?)([ T].*)?$", r"\1-\2-\3\4"),
+    "day-first date": (_DAY_AND_MONTH, r"\3-\2-\1\4"),
+    "month-first date": (_DAY_AND_MONTH, r"\3-\1-\2\4"),
+}
+# A digit after a point may be a fraction of a second, or the end of a version such as 2024.1.3.
+_SINGLE_DIGIT = {"date": r"([^.\d])(\d)\b", "day-first date": r"\b()(\d)\b", "month-first date": r"\b()(\d)\b"}
+# Hours with AM and PM are those from 1 to 12; twelve more are added after noon.
+_WITHOUT_AM_PM = {
+    r"(?i)([ T])12(:[\d:.]+) ?[ap]m$": r"\100\2",
+    r"(?i)([ T])(0[1-9]|1[01])(:[\d:.]+) ?[ap]m$": r"\1\2\3",
+}
+_WITH_ZONE = {r"^(\d{4}-\d\d-\d\d)$": r"\1 00:00Z", r"^(\d{4}-\d\d-\d\d[ T][\d:.]+)$": r"\1Z"}
 _EXAMPLE = {"date": "2026-01-31", "day-first date": "31/01/2026", "month-first date": "01/31/2026"}
 _TESTS: dict[ColumnKind, tuple[Any, ...]] = {
     "empty": (types.is_null,),
@@ -119,27 +132,25 @@ def booleans_of(words: Any) -> np.ndarray | None:
 def dates_of(words: Any, kind: str = "date") -> np.ndarray | None:
     """Return texts as moments in UTC, NaT where one is missing; None if one of them is not a date of this kind.
 
-    A "date" is one as in ISO 8601; the others are written with slashes, points or hyphens, such as 31.12.2024.
+    A "date" is one as in ISO 8601, or with slashes or points, such as 2024/12/31; in the others the year comes last,
+    such as 31.12.2024. Times may have AM or PM. Each text is read for itself, whatever the others are.
     """
     words = pc.utf8_trim_whitespace(_without_missing(words))
-    if kind != "date":
-        words = pc.replace_substring_regex(words, r"\b(\d)\b", r"0\1")
-        if pc.all(pc.match_substring_regex(words, _DAY_AND_MONTH)).as_py() is False:
-            return None
-        words = pc.replace_substring_regex(words, _DAY_AND_MONTH, _AS_ISO[kind])
-    for zone in (None, "UTC"):
-        try:
-            moments = words.cast(pyarrow.timestamp("us", zone))
-        except pyarrow.ArrowInvalid:
-            continue
-        return moments.cast(pyarrow.timestamp("us")).to_numpy(zero_copy_only=False)
-    return None
+    form, iso = _FORMS[kind]
+    if not _all_match(words, form):
+        return None
+    afternoon: Any = False
+    if not _all_match(words, _ISO):
+        afternoon = pc.match_substring_regex(words, r"[Pp][Mm]$").fill_null(False).to_numpy(zero_copy_only=False)
+        words = _replaced(words, {_SINGLE_DIGIT[kind]: r"\10\2", form: iso, **_WITHOUT_AM_PM})
+    found = _moments(words)
+    return None if found is None else found + np.timedelta64(12, "h") * afternoon
 
 
 def times_of(words: Any) -> np.ndarray | None:
     """Return missing moments if all texts that are not missing are times of a day; otherwise None."""
     words = pc.utf8_trim_whitespace(_without_missing(words))
-    are = pc.all(pc.match_substring_regex(words, r"^\d\d:\d\d(:\d\d)?$"), min_count=0).as_py() is not False
+    are = _all_match(words, r"^\d\d:\d\d(:\d\d)?$")
     return np.full(len(words), "NaT", dtype="M8[us]") if are else None
 
 
@@ -222,6 +233,29 @@ def _dates(column: Any, kind: str, name: str, start: int) -> np.ndarray:
         row = start + int((codes == place).argmax()) + 1
         raise DataError(f"Column {name!r} must hold dates such as {_EXAMPLE[kind]}, but row {row} holds {word!r}.")
     return np.append(found, np.datetime64("NaT"))[codes]
+
+
+def _moments(words: Any) -> np.ndarray | None:
+    """Return texts as in ISO 8601 as moments in UTC, which is the zone of those without one; None if one is another."""
+    for zone in (None, "UTC"):
+        try:
+            moments = (_replaced(words, _WITH_ZONE) if zone else words).cast(pyarrow.timestamp("us", zone))
+        except pyarrow.ArrowInvalid:
+            continue
+        return moments.cast(pyarrow.timestamp("us")).to_numpy(zero_copy_only=False)
+    return None
+
+
+def _all_match(words: Any, pattern: str) -> bool:
+    """Return whether all texts that are not missing match."""
+    return pc.all(pc.match_substring_regex(words, pattern), min_count=0).as_py() is not False
+
+
+def _replaced(words: Any, patterns: Mapping[str, str]) -> Any:
+    """Return texts with one pattern after the other replaced."""
+    for pattern, by in patterns.items():
+        words = pc.replace_substring_regex(words, pattern, by)
+    return words
 
 
 def _texts(column: Any, name: str, start: int) -> np.ndarray:

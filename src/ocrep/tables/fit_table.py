@@ -27,9 +27,9 @@ def fit_table(
 
     Missing numbers become the median of their column, missing dates the median date, and missing texts a category of
     their own. Each text but the most frequent one becomes a 0/1 input; dates become year, month, day of the week and
-    age in days, also if written as 2024-12-31, or as 31/12/2024 where the order of day and month is certain. Constant
-    columns, ids and free texts are left out. New rows are treated in the same way; a text that was not seen in training
-    counts as the most frequent one.
+    age in days, also if written as 2024-12-31 or 2024/12/31, or as 31/12/2024 where the order of day and month is
+    certain. Constant columns, ids and free texts are left out. New rows are treated in the same way; a text that was
+    not seen in training counts as the most frequent one.
 
     Parameters
     ----------
