@@ -42,7 +42,7 @@ class _Network(ClosedForm):
     direct_link : bool, default=True
         Whether the output also sees the scaled inputs.
     max_hidden : int, default=300
-        The largest size that `n_hidden="auto"` considers; above 300 it searches from coarse to fine.
+        The largest size that `n_hidden="auto"` considers; it searches from coarse to fine.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the hidden layer.
     gamma : str, Rule or float, default="ocrep_cv"
