@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 
 from ocrep import fit_table
-from ocrep.tables.leaks import is_code, is_copy
+from ocrep.tables.leaks import has_order, is_code, is_copy
 
 N = 400
 RNG = np.random.default_rng(0)
 A, B = RNG.standard_normal((2, N))
 NUMBERS = np.exp(A) + B + 0.3 * RNG.standard_normal(N)
 LABELS = np.array(["high", "low", "none"])[np.digitize(A + RNG.standard_normal(N), [-1.0, 1.0])]
+LEVELS = np.digitize(A, np.linspace(-1.0, 1.0, 9))  # ten of them
+ROWS = np.arange(N)
 GAPS = np.arange(N) % 3 == 0
 DAY = pd.Timestamp("2024-01-01")
 
@@ -30,6 +32,11 @@ def named(column, y, **more):
         (NUMBERS, NUMBERS),
         ((7.0 - 1.8 * NUMBERS).round(2), NUMBERS),
         (np.where(GAPS, np.nan, NUMBERS), NUMBERS),
+        (np.log(NUMBERS + 9.0).round(5), NUMBERS),
+        (np.where(GAPS, np.nan, -(NUMBERS**3)), NUMBERS),
+        (NUMBERS.round(1).argsort(kind="stable").argsort(), NUMBERS.round(1)),
+        (np.exp(LEVELS), LEVELS + 0.5),
+        (np.array([3, 7, 20])[LEVELS % 3], np.array([1.5, 9.5, 2.5])[LEVELS % 3]),
         (DAY - pd.to_timedelta((100 * NUMBERS).round(), "D"), NUMBERS),
         (np.array(["x", "y", "z"])[A.round().astype(int) % 3], np.array([1.5, 2.5, 9.5])[A.round().astype(int) % 3]),
         (np.char.add("is ", LABELS), LABELS),
@@ -38,7 +45,23 @@ def named(column, y, **more):
         (np.where(LABELS == "low", np.where(B > 0, "moved", "ill"), None), LABELS == "low"),
         (np.where(GAPS, None, np.char.add("is ", LABELS)), LABELS),
     ],
-    ids=["copy", "linear copy", "gaps", "date", "texts", "words", "codes", "boolean", "reasons", "texts with gaps"],
+    ids=[
+        "copy",
+        "linear copy",
+        "gaps",
+        "logarithm",
+        "cube with gaps",
+        "rank",
+        "few levels",
+        "few codes",
+        "date",
+        "texts",
+        "words",
+        "codes",
+        "boolean",
+        "reasons",
+        "texts with gaps",
+    ],
 )
 def test_a_column_that_alone_tells_the_target_is_named(column, y):
     assert named(column, y) == ["column"]
@@ -48,7 +71,12 @@ def test_a_column_that_alone_tells_the_target_is_named(column, y):
     ("column", "y"),
     [
         (NUMBERS + 0.05 * NUMBERS.std() * B, NUMBERS),
-        (A**2, A**4),
+        (A, A**4),
+        (np.log(NUMBERS + 9.0) + 0.002 * B, NUMBERS),
+        (np.digitize(NUMBERS, np.quantile(NUMBERS, np.linspace(0.0, 1.0, 101)[1:-1])), NUMBERS),
+        (np.where(ROWS < 360, 0, ROWS * 37 % 101), np.where(ROWS < 360, 0.0, np.sqrt(ROWS))),
+        (DAY + pd.to_timedelta(ROWS, "D"), np.sqrt(ROWS)),
+        (np.where(GAPS, np.nan, 1.0), NUMBERS),
         (np.where(np.arange(N) < 3, 1e9, A), np.where(np.arange(N) < 3, 1e9, NUMBERS)),
         (A + 5.0 * (LABELS == "low"), LABELS == "low"),
         (np.where(np.arange(N) % 50 == 7, "low", LABELS), np.where(np.arange(N) % 50 == 7, "high", LABELS)),
@@ -56,7 +84,21 @@ def test_a_column_that_alone_tells_the_target_is_named(column, y):
         (["x" if i < 3 else "z" for i in range(N)], np.where(np.arange(N) < 3, "rare", "often")),
         ([f"shop {i}" for i in range(100)] * 4, np.arange(400) % 100 * 1.5),
     ],
-    ids=["noise", "formula", "outliers", "strong", "2 % other", "separable", "rare", "few rows each"],
+    ids=[
+        "noise",
+        "formula",
+        "noise and logarithm",
+        "bins",
+        "mostly zero",
+        "growth in time",
+        "equal with gaps",
+        "outliers",
+        "strong",
+        "2 % other",
+        "separable",
+        "rare",
+        "few rows each",
+    ],
 )
 def test_a_column_that_leaves_something_to_learn_is_not(column, y):
     assert named(column, y) == []
@@ -81,3 +123,13 @@ def test_numbers_of_any_size_and_equal_ones():
     assert not is_copy(np.ones(N), NUMBERS)
     assert not is_copy(NUMBERS, np.ones(N))
     assert not is_code(np.ones(N), np.arange(N) % 2)
+
+
+def test_fewer_than_fifty_different_targets_may_be_in_order_by_chance():
+    y = np.sort(NUMBERS)[:60]
+    assert has_order(np.exp(y), y)
+    assert has_order(np.exp(-y), y)
+    assert not has_order(np.exp(y[:49]), y[:49])
+    assert not has_order(np.exp(y), np.minimum(y, y[48]))
+    assert not has_order(np.append(np.exp(y[1:]), np.exp(y[0])), y)
+    assert not has_order(np.ones(60), y)
