@@ -393,6 +393,30 @@ def test_partitions_are_dealt_out_evenly(graph, n_hidden):
     assert len(inputs) == (0 if n_hidden == 30 else 1)
 
 
+FRAMES = {
+    "fewer partitions": lambda table: table.repartition(npartitions=2),
+    "more partitions": lambda table: table.repartition(npartitions=7),
+    "concatenated": lambda table: dd.concat([table.partitions[:2], table.partitions[2:]]),
+    "shuffled": lambda table: table.shuffle("a", npartitions=3),
+    "filled with means": lambda table: table.fillna(table[["a"]].mean()),
+    "filtered by a mean": lambda table: table[table["a"] > table["a"].mean() - 100.0],
+    "deduplicated": lambda table: table.drop_duplicates(),
+    "merged": lambda table: table.merge(table[["id"]], on="id"),
+    "persisted": lambda table: table.persist(),
+    "repartitioned and persisted": lambda table: table.repartition(npartitions=3).persist(),
+}
+
+
+@pytest.mark.parametrize("made", FRAMES)
+def test_frames_that_dask_makes_in_any_way(rows, made):
+    """Their graphs have tasks of the older kind, or share tasks among partitions."""
+    frame = rows[[*INPUTS, "y"]].assign(id=np.arange(len(rows), dtype=float))
+    table = FRAMES[made](dd.from_pandas(frame, npartitions=4))
+    ours = network(input_scaling=GIVEN, gamma=1.0).fit(table[INPUTS], table["y"])
+    here = network(input_scaling=GIVEN, gamma=1.0).fit(frame[INPUTS], frame["y"])
+    np.testing.assert_allclose(ours.predict(frame[INPUTS]), here.predict(frame[INPUTS]), rtol=1e-7)
+
+
 def test_what_several_partitions_use_is_made_once(rows):
     """A task that serves one partition alone runs with it; others, and what Dask keeps apart, stay by themselves."""
     made = []

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.advice import some_advice
 from support.problems import PAPER, random_problem, smooth_problem, with_condition
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, hidden_size_path, rules
@@ -169,8 +170,20 @@ def test_quick_errors_are_not_read_where_squaring_costs_too_much():
     assert quick_error(rules.Unregularized(), well) is None
     assert quick_error(ocrep, fold_factors(with_condition(1e7, 300, 20, seed=1), T)) is None
     assert quick_error(ocrep, fold_factors(H, H[:, :1])) is None
+    assert quick_error(ocrep, fold_factors(H, np.column_stack([T, np.full(300, 0.1)]))) is None
     assert quick_error(ocrep, fold_factors(H[:25], T[:25])) is None
     assert quick_error(ocrep, fold_factors(H[:25], T[:25], intercept=False)) is None
+
+
+@some_advice
+@pytest.mark.parametrize("gamma", ["aic", "bic", "aicc"])
+def test_the_size_does_not_depend_on_a_target_that_is_constant(gamma):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=200)
+    targets = [np.column_stack([y, np.full(200, constant)]) for constant in (0.0, 0.1, 1e6 + 0.1)]
+    sizes = {PinvRegressor("auto", gamma=gamma, random_state=0).fit(X, T).n_hidden_ for T in targets}
+    assert len(sizes) == 1
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -633,3 +633,17 @@ def test_a_small_file_does_not_fill_the_memory(file):
 def test_models_of_models_come_back(model, there_and_back):
     model.fit(X, Y)
     np.testing.assert_array_equal(there_and_back(model).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("direct_link", [0, 1, np.True_])
+def test_what_counts_as_true_or_false_can_be_loaded(direct_link, tmp_path):
+    model = PinvRegressor(5, direct_link=direct_link, random_state=0).fit(X, Y)
+    save_model(model, tmp_path / "m.skops")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.skops").predict(X), model.predict(X))
+
+
+def test_a_criterion_that_cannot_be_computed_can_be_loaded(tmp_path):
+    model = PrunedELMRegressor(random_state=0).fit(X[:20], X[:20, 0])
+    assert not np.isfinite(model.bic_).all()
+    save_model(model, tmp_path / "m.skops")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.skops").predict(X), model.predict(X))

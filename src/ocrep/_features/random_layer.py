@@ -263,7 +263,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             units = factor * self._drawn(rng, stretch)
             weights, biases = units[:, :-1], units[:, -1].copy()
         weights = np.ascontiguousarray(weights.T)
-        self.map_ = HiddenMap(weights, biases, center, stretch, activation, self.direct_link, metric)
+        self.map_ = HiddenMap(weights, biases, center, stretch, activation, bool(self.direct_link), metric)
         return self
 
     def _drawn(self, rng: np.random.RandomState, stretch: np.ndarray) -> np.ndarray:

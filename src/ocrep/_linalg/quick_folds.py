@@ -23,7 +23,7 @@ from ocrep._linalg.gram import RESIDUAL_SHARE
 from ocrep._linalg.held_out_rows import squared_errors
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
-from ocrep._linalg.svd import rank_tolerance
+from ocrep._linalg.svd import are_varying, rank_tolerance
 
 # 64 MB of float64: beyond that the rows are not copied, nor beyond 2 MB where they are much shorter than wide.
 _MOST_ENTRIES, _FEW_ENTRIES, _MUCH_WIDER = 2**23, 2**18, 8
@@ -119,7 +119,8 @@ class QuickFit:
         sigma[-1] = np.linalg.norm(self._A @ Vt[-1])
         UtT, total = self._z[::-1] / sigma[:, None], np.sum(self._T * self._T, axis=0) + self._unexplained
         residual = total - np.sum(UtT * UtT, axis=0)
-        if not np.all(residual > RESIDUAL_SHARE * total):
+        varying = are_varying(np.sqrt(total), self._mean_T, counts.weight_sum)  # else it is zero up to rounding
+        if not np.all(varying & (residual > RESIDUAL_SHARE * total)):
             return None
         mean, known = np.concatenate([self._mean_H, self._mean_T]), {"sigma": sigma, "right": StoredVectors(Vt)}
         return spectrum_of(counts, mean, **known, UtT=UtT, residual=residual, discarded=sigma[:0])
@@ -201,7 +202,7 @@ class QuickFolds(FoldFactors):
 
     def plain(self) -> FoldFactors:
         """The same folds by the exact way."""
-        return self.__dict__["_plain"]
+        return self.__dict__.get("_plain") or FoldFactors(self.plan, self.factors, self.n_read)
 
     @property
     def tall(self) -> bool:

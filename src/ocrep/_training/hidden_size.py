@@ -73,7 +73,7 @@ def quick_error(rule: Rule, folds: FoldFactors) -> float | None:
 
 
 def search(error: Callable[[int], float], largest: int) -> int:
-    """Minimise over 1, …, `largest`: sizes in steps of 2 first, then halves of a step beside the best, three times."""
+    """Minimise over 1, …, `largest`: sizes in steps of √2, of 2 below an eighth, then smaller steps beside the best."""
     seen: dict[int, float] = {}
 
     def look(exponents: Iterable[float]) -> float:
@@ -83,7 +83,7 @@ def search(error: Callable[[int], float], largest: int) -> int:
                 seen[size] = error(size)
         return math.log2(largest / min(seen, key=lambda size: (seen[size], size)))
 
-    best = look(range(math.ceil(math.log2(largest)) + 1))
+    best = look([*(k / 2 for k in range(7)), *range(4, math.ceil(math.log2(largest)) + 1)])
     for step in (1 / 2, 1 / 4, 1 / 8):
         best = look((best - step, best + step))
     return min(seen, key=lambda size: (seen[size], size))

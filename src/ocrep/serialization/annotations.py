@@ -12,7 +12,7 @@ import numpy as np
 
 # What may stand for a type besides its own objects.
 _ALSO: dict[Any, tuple[type, ...]] = {
-    bool: (np.bool_,),
+    bool: (int, np.bool_),
     int: (np.integer,),
     float: (int, np.integer, np.floating),
     Sequence: (np.ndarray,),

@@ -19,8 +19,13 @@ class Grouped:
 
 
 def grouped(graph: dict[Any, Any], partitions: Sequence[Iterable[Any]]) -> Grouped:
-    """Group the tasks of a graph by the only partition that they serve; `partitions` are the keys that each reads."""
-    links: dict[Any, Iterable[Any]] = {key: getattr(node, "dependencies", frozenset()) for key, node in graph.items()}
+    """Group the tasks of a graph by the only partition that they serve; `partitions` are the keys that each reads.
+
+    Data frames still have some tasks as tuples, which do not say what they need. Then nothing is grouped.
+    """
+    if not all(hasattr(node, "dependencies") for node in graph.values()):
+        return Grouped(graph, ((),) * len(partitions))
+    links: dict[Any, Iterable[Any]] = {key: node.dependencies for key, node in graph.items()}
     owner: dict[Any, int | None] = {}
 
     def claim(key: Any, number: int | None) -> None:
@@ -32,7 +37,7 @@ def grouped(graph: dict[Any, Any], partitions: Sequence[Iterable[Any]]) -> Group
     for key in reversed(list(TopologicalSorter(links).static_order())):  # those that use a task come before it
         if key not in owner or key not in graph:
             continue
-        if getattr(graph[key], "block_fusion", True):  # Dask asks for it, or it is no task
+        if graph[key].block_fusion:  # Dask asks for it
             owner[key] = None
         for below in links[key]:
             claim(below, owner[key])
