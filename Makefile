@@ -8,9 +8,9 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 # What other Pythons and older libraries could break, in a few minutes.
-SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/test_factor.py tests/_linalg/test_parallel.py tests/_linalg/test_spectrum.py \
-	tests/_rows/test_scan.py tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/onnx tests/rules/test_rules.py \
-	tests/serialization
+SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/test_factor.py \
+	tests/_linalg/test_parallel.py tests/_linalg/test_spectrum.py tests/_rows/test_scan.py \
+	tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/onnx tests/rules/test_rules.py tests/serialization
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
 .PHONY: demo docs fuzz study test test-browser test-jax test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean

@@ -382,7 +382,7 @@ def test_the_graph_grows_with_partitions_and_not_with_rows(graph):
 
 @pytest.mark.parametrize("n_hidden", [30, 30_000])
 def test_partitions_are_dealt_out_evenly(graph, n_hidden):
-    """Dask spreads many tasks of one name, of which no other has that name, if they have fewer than five inputs."""
+    """Dask spreads tasks over all workers if they are many, have a name of their own, and fewer than five inputs."""
     made = graph(1024, 64, n_hidden=n_hidden).to_dict()
     names = [key[0] if isinstance(key, tuple) else key for key in made]
     (parts,) = {name for name in names if name.endswith("-part")}

@@ -35,7 +35,7 @@ _ONE_STEP, _TWO_STEPS = 1e-13, 1e-8
 _NOISE = 16.0
 # γ = σ₁·σ_p is right to 10⁻⁶ if λ_p, refined, is above this share of λ₁.
 _CERTAIN_SHARE = 1e-11
-# With its eigenvector at hand, which loses digits only to neighbours as small, it may be as small as this.
+# σ_p = ‖Av‖ is right to 10⁻⁶ from this share of λ₁ on, v its eigenvector: an error of v counts only by its square.
 _CLEAR_SHARE = 1e-12
 
 

@@ -73,7 +73,10 @@ def quick_error(rule: Rule, folds: FoldFactors) -> float | None:
 
 
 def search(error: Callable[[int], float], largest: int) -> int:
-    """Minimise over 1, …, `largest`: sizes in steps of √2, of 2 below an eighth, then smaller steps beside the best."""
+    """Minimise over 1, …, `largest`, from coarse to fine.
+
+    Sizes go down in steps of √2 to an eighth of the largest, then in steps of 2. Smaller steps beside the best follow.
+    """
     seen: dict[int, float] = {}
 
     def look(exponents: Iterable[float]) -> float:

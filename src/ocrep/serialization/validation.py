@@ -22,7 +22,7 @@ MOST_NODES = 1_000_000
 DEEPEST = 200
 """Models of this library have some hundred nodes, at most 30 deep; a forest in a pipeline has some ten thousand."""
 
-# Criteria of sizes at which too few rows are left to judge them; nothing is predicted from them.
+# The criterion of penalties that leave too few rows to judge them; nothing is predicted from it.
 _MAY_BE_INFINITE = ("bic_",)
 # Each writing gives objects and arrays that are made on the way another number.
 _NUMBERS = ("__id__", "file")
