@@ -287,6 +287,34 @@ def test_too_few_distinct_rows_are_refused():
             PinvRegressorCV(candidates).fit(np.ones((6, 2)), np.arange(6.0))
 
 
+@some_advice
+@pytest.mark.parametrize(("activation", "weight_init"), [("sigmoid", "uniform"), ("gaussian", "rows")])
+def test_one_unit_and_an_outlier_give_a_model(activation, weight_init):
+    # The unit and the input behind the direct link differ by little more than rounding.
+    candidate = {"n_hidden": 1, "activation": activation, "weight_init": weight_init, "direct_link": True}
+    for seed in range(10):
+        for n in (20, 100):
+            for outlier in (1e4, 1e6, 1e8):
+                inputs = np.random.default_rng(seed).normal(size=(n, 1))
+                y = np.random.default_rng(seed + 100).normal(size=n) + inputs[:, 0]
+                inputs[0] = outlier
+                model = PinvRegressorCV([candidate], random_state=seed).fit(inputs, y)
+                assert np.isfinite(model.predict(inputs)).all()
+
+
+@some_advice
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
+@pytest.mark.parametrize("rule", [rules.KFold(split="groups"), rules.OCRePCV(split="groups")])
+def test_constant_inputs_with_groups_predict_the_mean(rule, value):
+    groups, inputs = np.arange(len(Y)) % 7, np.full_like(X, value)
+    layers = [{"n_hidden": 20, "weight_scale": scale} for scale in (0.3, 1.0, 3.0)]
+    model = PinvRegressorCV(layers, gamma=rule, random_state=0).fit(inputs, Y, groups=groups)
+    assert model.gamma_ == PinvRegressor(20, gamma=rule).fit(inputs, Y, groups=groups).gamma_ == 0.0
+    np.testing.assert_allclose(model.predict(inputs), Y.mean(), rtol=1e-12)
+    classifier = PinvClassifierCV(layers, gamma=rule, random_state=0, calibrate=None).fit(inputs, LABELS, groups=groups)
+    assert set(classifier.predict(inputs)) == {np.bincount(LABELS).argmax()}
+
+
 def test_a_failed_fit_leaves_the_estimator_as_it_was():
     model = PinvRegressorCV(LAYERS[:2], random_state=0).fit(X, Y)
     before = copy.copy(model.__dict__)

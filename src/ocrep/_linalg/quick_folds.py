@@ -14,6 +14,7 @@ from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array
 from ocrep._linalg.counts import Counts
@@ -23,7 +24,7 @@ from ocrep._linalg.gram import RESIDUAL_SHARE
 from ocrep._linalg.held_out_rows import squared_errors
 from ocrep._linalg.parallel import at_once
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
-from ocrep._linalg.svd import are_varying, rank_tolerance
+from ocrep._linalg.svd import are_varying, rank_tolerance, without_constants
 
 # 64 MB of float64: beyond that the rows are not copied, nor beyond 2 MB where they are much shorter than wide.
 _MOST_ENTRIES, _FEW_ENTRIES, _MUCH_WIDER = 2**23, 2**18, 8
@@ -68,6 +69,14 @@ class _Roots:
             return self.H, self.T
         return self.H - self.ones * mean_H, self.T - self.ones * mean_T
 
+    def centred(self, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """H and T about their own means; columns of H that are constant up to rounding are exactly zero."""
+        mean_H, mean_T = self.means()
+        A, T = self.about(mean_H, mean_T)
+        if self.ones is not None:
+            A = without_constants(A, shift[: A.shape[1]] + mean_H, float(np.sum(self.ones**2)))
+        return A, T
+
 
 def _stacked(roots: list[_Roots]) -> _Roots:
     ones = None if roots[0].ones is None else np.concatenate([r.ones for r in roots if r.ones is not None])
@@ -97,7 +106,7 @@ class QuickFit:
         means = training.means()
         M = training.H.shape[1]
         self._mean_H, self._mean_T = shift[:M] + means[0], shift[M:] + means[1]
-        self._A, self._T = training.about(*means)
+        self._A, self._T = training.centred(shift)
         self._X, self._Y = held_out.about(*means)
         self._left, self._unexplained = held_out.left, training.left
         self._wide = self._A.shape[0] < self._A.shape[1]
@@ -219,7 +228,7 @@ class QuickFolds(FoldFactors):
     def rough_spectrum(self) -> RoughSpectrum | None:
         """The singular values of all rows from eigenvalues; None where H is zero."""
         roots, counts = _stacked(self._roots), self._filled[0].counts
-        A, _ = roots.about(*roots.means())
+        A, _ = roots.centred(counts.shift)
         # The kernel of centred rows has one eigenvalue that is zero.
         zero = int(counts.intercept and A.shape[0] < A.shape[1])
         A = A.T if A.shape[0] < A.shape[1] else A
@@ -254,11 +263,17 @@ class RoughSpectrum:
 
 def _refined_singular_value(A: np.ndarray, gram: np.ndarray, sigma: float) -> float:
     """‖Av‖, v by inverse iteration: an error of v counts only by its square, and nothing is lost by squaring A."""
-    # Not quite the eigenvalue, since the matrix must not be singular.
-    shifted = gram - (1.0 - 1e-6) * sigma**2 * np.eye(len(gram))
+    largest = float(np.max(np.abs(gram)))
+    # Not quite the eigenvalue, since the matrix should not be singular.
+    shifted = gram / largest - (1.0 - 1e-6) * sigma**2 / largest * np.eye(len(gram))
+    lu, pivots, _ = lapack.dgetrf(shifted, overwrite_a=True)
+    # Where σ² is about ε·σ₁², rounding may make it singular all the same, and the last pivot zero. Inverse iteration
+    # then wants a pivot of about the size of the rounding.
+    diagonal = np.einsum("ii->i", lu)
+    diagonal[diagonal == 0.0] = EPS
     v = np.cos(np.arange(len(gram)) ** 2)
     for _ in range(4):
-        v = np.linalg.solve(shifted, v)
+        v, _ = lapack.dgetrs(lu, pivots, v)
         v /= np.linalg.norm(v)
     return float(np.linalg.norm(A @ v))
 
