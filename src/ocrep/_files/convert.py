@@ -232,7 +232,7 @@ def _dates(column: Any, kind: str, name: str, start: int) -> np.ndarray:
         place, word = first_other(pyarrow.array(words, pyarrow.string()), partial(dates_of, kind=kind))
         row = start + int((codes == place).argmax()) + 1
         raise DataError(f"Column {name!r} must hold dates such as {_EXAMPLE[kind]}, but row {row} holds {word!r}.")
-    return np.append(found, np.datetime64("NaT"))[codes]
+    return np.append(found, np.datetime64("NaT", "us"))[codes]
 
 
 def _moments(words: Any) -> np.ndarray | None:
