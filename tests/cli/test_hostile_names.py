@@ -71,6 +71,20 @@ def test_every_command_takes_any_name_of_a_column_and_shows_it_safely(name, tmp_
     said(capsys)
 
 
+@pytest.mark.parametrize("name", ["self", "cls", "index", "0", "name", "__class__"])
+def test_a_text_column_may_have_any_name(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    predicted = []
+    for column in ("colour", name):
+        texts(table(Path("t.csv"), "a", column, "y"))
+        assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "4"]) == 0
+        assert run(["inspect", "m.skops"]) == 0
+        assert run(["predict", "m.skops", "t.csv", "-o", "p.csv"]) == 0
+        said(capsys)
+        predicted.append(Path("p.csv").read_text(encoding="utf-8"))
+    assert predicted[0] == predicted[1]
+
+
 def test_errors_and_json_show_escape_sequences_as_text(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table("t.csv", ESCAPES, "y")

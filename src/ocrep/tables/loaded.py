@@ -38,7 +38,8 @@ def _rows(model: Any) -> pandas.DataFrame:
     row, texts = example_rows(model), known_texts(model)
     if not set(texts) <= set(row):
         raise ValueError("it does not know the names of its columns.")
-    row = row.assign(**{name: known[:1] for name, known in texts.items()})
+    for name, known in texts.items():  # a name may be any text, so it is no keyword
+        row[name] = known[:1]
     return row.reindex([0, 1]) if hasattr(model, ATTRIBUTE) else row.loc[[0, 0]]
 
 
