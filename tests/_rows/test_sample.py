@@ -24,9 +24,9 @@ def rows(kind, n=80, seed=0):
     return rng.integers(-2, 3, (n, 3)).astype(float), y[kind], rng.integers(0, 3, n).astype(float)
 
 
-def sample(X, y, weight=None, size=30):
+def sample(X, y, weight=None, size=30, **options):
     labels = isinstance(y, np.ndarray) and y.dtype.kind in "iuUO"
-    return RowSample.of(Block(X, y, weight), size, weight, labels=labels)
+    return RowSample.of(Block(X, y, weight), size, weight, labels=labels, **options)
 
 
 def assert_same(one, other):
@@ -52,6 +52,27 @@ def test_any_cutting_and_order_gives_the_sample_of_the_whole(kind, cuts, seed, s
     whole = sample(X, y, w, size)
     assert_same(reduce(RowSample.merge, parts), whole)
     assert len(whole.hashes) == min(size, len(np.unique(np.column_stack([X, y])[w > 0].astype(str), axis=0)))
+
+
+@settings(deadline=None)
+@given(
+    kind=st.sampled_from(["texts", "labels", "several"]),
+    cuts=st.lists(st.integers(0, 80), max_size=8),
+    seed=st.integers(0, 99),
+    size=st.sampled_from([1, 7, 30, 1000]),
+)
+def test_every_label_is_kept_by_any_cutting_and_order(kind, cuts, seed, size):
+    X, y, w = rows(kind, seed=seed)
+    if kind == "several":
+        y = (y > 1.0).astype(float)
+    parts = [sample(X[a:b], y[a:b], w[a:b], size, every_label=True) for a, b in pairwise([0, *sorted(cuts), 80])]
+    parts = [parts[i] for i in np.random.default_rng(seed).permutation(len(parts))]
+    whole = sample(X, y, w, size, every_label=True)
+    assert_same(reduce(RowSample.merge, parts), whole)
+    assert_same(whole.first(size), sample(X, y, w, size))
+    assert_same(sample(X, y, w, 1000, every_label=True).first(size, every_label=True), whole)
+    columns, found = (part.reshape(len(part), -1).T for part in (y[w > 0], whole.y))
+    assert [set(column) for column in columns] == [set(column) for column in found]
 
 
 @pytest.mark.parametrize("kind", ["texts", "numbers", "labels", "several"])

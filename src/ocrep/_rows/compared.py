@@ -8,7 +8,6 @@ import numpy as np
 
 from ocrep._rows.memory import MemoryRows
 from ocrep._rows.rows import Rows
-from ocrep._rows.sample import RowSample
 from ocrep._rows.survey import Needs, Survey
 
 # A first round is worth its time if the second has so many times as many rows.
@@ -24,6 +23,9 @@ class Compared:
     n_rows: int
     whole: bool
     """Whether these are all rows that there are."""
+    stands_for: np.ndarray | None = None
+    """For each label of a sample, the weight of all its rows over that of those in the sample: more for common labels,
+    since of rare ones a few rows are always there."""
 
 
 def rows_to_compare(
@@ -39,15 +41,12 @@ def rows_to_compare(
         return (_all(rows, rows.survey(needs), needs),)
     whole = in_memory and n_rows <= most_rows
     size = first_round if whole else most_rows
-    survey = rows.survey(replace(needs, sample=max(needs.sample, size)))
-    sample = survey.sample
-    assert sample is not None
-    if needs.labels and len(np.unique(_labels(sample.first(first_round)))) < 2:  # a class so rare that no sample has it
-        return (_all(rows, survey, needs),)
-    last = _all(rows, survey, needs) if whole else _sampled(sample.first(size), needs, survey)
+    sampled = replace(needs, sample=max(needs.sample, size), totals=needs.labels, every_label=needs.labels)
+    survey = rows.survey(sampled)
+    last = _all(rows, survey, needs) if whole else _sampled(survey, size, needs)
     if last.n_rows <= _FEWER * first_round:
         return (last,)
-    return _sampled(sample.first(first_round), needs, survey), last
+    return _sampled(survey, first_round, needs), last
 
 
 def _all(rows: Rows, survey: Survey, needs: Needs) -> Compared:
@@ -55,12 +54,16 @@ def _all(rows: Rows, survey: Survey, needs: Needs) -> Compared:
     return Compared(rows, replace(survey, sample=sample), survey.n_rows, True)
 
 
-def _sampled(sample: RowSample, needs: Needs, survey: Survey) -> Compared:
+def _sampled(survey: Survey, size: int, needs: Needs) -> Compared:
+    """A sample of the rows that were surveyed, with all their labels."""
+    assert survey.sample is not None
+    sample = survey.sample.first(size, every_label=needs.labels)
     weight = None if bool((sample.weight == 1.0).all()) else sample.weight
     rows = MemoryRows(sample.X.astype(survey.dtype), sample.y, weight)
-    return Compared(rows, rows.survey(needs), len(sample.hashes), False)
-
-
-def _labels(sample: RowSample) -> np.ndarray:
-    assert sample.y is not None
-    return sample.y
+    own = rows.survey(replace(needs, totals=needs.labels))
+    stands_for = None
+    if own.labels is not None and own.totals is not None:
+        assert survey.labels is not None
+        assert survey.totals is not None
+        stands_for = survey.totals[np.searchsorted(survey.labels, own.labels)] / own.totals
+    return Compared(rows, own, len(sample.hashes), False, stands_for)

@@ -17,6 +17,8 @@ SAMPLE_ROWS = 10_000
 """How many distinct rows a sample holds; fewer if there are so many inputs that the sample would not be small."""
 _LEAST_ROWS = 1_000
 _MOST_ENTRIES = 2**24
+# A label that is rare has so many rows in a sample all the same, if it has them.
+_OF_EACH = 20
 # Not the seed of folds: the rows of a sample are in no fold more often than others.
 _SEED = 1
 
@@ -29,7 +31,7 @@ class RowSample:
     """
 
     size: int
-    """The most rows that it may hold."""
+    """The most rows that it may hold, those kept for their label not counted."""
     hashes: np.ndarray
     X: Any
     """float64: an array in the memory of the host, or a sparse matrix."""
@@ -37,51 +39,78 @@ class RowSample:
     weight: np.ndarray
     labels: bool
     """Whether targets are labels."""
+    every_label: bool = False
+    """Whether a few rows of every label are kept, however rare it is; of several labels a few with and without each."""
 
     @classmethod
-    def of(cls, block: Block, size: int, counted: Array | None, *, labels: bool) -> RowSample:
+    def of(
+        cls, block: Block, size: int, counted: Array | None, *, labels: bool, every_label: bool = False
+    ) -> RowSample:
         """Sample a checked block; `counted` are weights that say by > 0 which rows count, None if all do."""
         X, y, n_inputs = block.X, None if block.y is None else to_host(block.y), block.X.shape[1]
         size = min(size, max(_LEAST_ROWS, _MOST_ENTRIES // max(1, n_inputs)))
         hashes = _hashes(X, y, labels=labels)
         rows = np.arange(len(hashes)) if counted is None else np.flatnonzero(to_host(counted) > 0.0)
-        rows = rows[_smallest(hashes[rows], size)]
-        inputs = take_rows(X, rows)
-        inputs = inputs if sparse.issparse(inputs) else to_host(inputs)
+        if not every_label:
+            rows = rows[_smallest(hashes[rows], size)]
         weight = np.ones(len(rows)) if block.weight is None else to_host(block.weight)[rows]
         targets = None if y is None else y[rows]
-        return cls(size, hashes[rows], inputs.astype(np.float64), targets, weight, labels)._distinct()
+        kept, weight = _kept(hashes[rows], targets, weight, size, every_label=every_label)
+        rows = rows[kept]
+        inputs = take_rows(X, rows)
+        inputs = (inputs if sparse.issparse(inputs) else to_host(inputs)).astype(np.float64)
+        return cls(size, hashes[rows], inputs, None if y is None else y[rows], weight, labels, every_label)
 
-    def first(self, size: int) -> RowSample:
-        """The sample of at most `size` rows."""
-        y = None if self.y is None else self.y[:size]
-        parts = {"hashes": self.hashes[:size], "X": self.X[:size], "y": y, "weight": self.weight[:size]}
-        return replace(self, size=min(size, self.size), **parts)
+    def first(self, size: int, *, every_label: bool = False) -> RowSample:
+        """The sample of at most `size` rows, and of a few rows of every label if that is asked for."""
+        size = min(size, self.size)
+        kept, weight = _kept(self.hashes, self.y, self.weight, size, every_label=every_label)
+        parts = {"hashes": self.hashes[kept], "X": self.X[kept], "y": None if self.y is None else self.y[kept]}
+        return replace(self, **parts, weight=weight, size=size, every_label=every_label)
 
     def merge(self, other: RowSample) -> RowSample:
         """The sample of the rows of both."""
         full = len(self.hashes) >= self.size
-        if not len(other.hashes) or (full and other.hashes[0] > self.hashes[-1]):
+        if not len(other.hashes) or (full and not self.every_label and other.hashes[0] > self.hashes[-1]):
             return self  # nothing is copied for most of many small blocks
-        X = sparse.vstack([self.X, other.X], format="csr") if sparse.issparse(self.X) else [self.X, other.X]
-        return replace(
-            self,
-            hashes=np.concatenate([self.hashes, other.hashes]),
-            X=np.concatenate(X) if isinstance(X, list) else X,
-            y=None if self.y is None or other.y is None else np.concatenate([self.y, other.y]),
-            weight=np.concatenate([self.weight, other.weight]),
-        )._distinct()
+        hashes = np.concatenate([self.hashes, other.hashes])
+        weight = np.concatenate([self.weight, other.weight])
+        y = None if self.y is None or other.y is None else np.concatenate([self.y, other.y])
+        kept, weight = _kept(hashes, y, weight, self.size, every_label=self.every_label)
+        if len(kept) == len(self.hashes) and kept.max() < len(kept) and np.array_equal(weight, self.weight):
+            return self
+        both = [self.X, other.X]
+        X = sparse.vstack(both, format="csr") if sparse.issparse(self.X) else np.concatenate(both)
+        return replace(self, hashes=hashes[kept], X=X[kept], y=None if y is None else y[kept], weight=weight)
 
-    def _distinct(self) -> RowSample:
-        hashes, first, group = np.unique(self.hashes, return_index=True, return_inverse=True)
-        kept = first[: self.size]
-        return replace(
-            self,
-            hashes=hashes[: self.size],
-            X=self.X[kept],
-            y=None if self.y is None else self.y[kept],
-            weight=np.bincount(group, weights=self.weight, minlength=len(first))[: self.size],
-        )
+
+def _kept(
+    hashes: np.ndarray, y: np.ndarray | None, weight: np.ndarray, size: int, *, every_label: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the rows that a sample holds, sorted by hash, and their weights, those of equal rows added."""
+    distinct, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    weight = np.bincount(group, weights=weight, minlength=len(first))
+    kept = np.arange(len(distinct)) < size
+    if every_label and y is not None and not kept.all():
+        kept |= _few_of_each(y[first], size)
+    return first[kept], weight[kept]
+
+
+def _few_of_each(y: np.ndarray, size: int) -> np.ndarray:
+    """Which rows are the first few of their label, or of those with or without one of several labels.
+
+    A few are fewer where labels are many. Since parts have no more labels than the whole, what they keep is enough.
+    """
+    columns = y[:, None] if y.ndim == 1 else y
+    codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
+    counts = [np.bincount(code) for code in codes]
+    few = max(1, min(_OF_EACH, size // sum(map(len, counts))))
+    kept = np.zeros(len(y), dtype=bool)
+    for code, count in zip(codes, counts, strict=True):
+        order = np.argsort(code, kind="stable")  # rows of a label stay in the order of their hashes
+        place = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
+        kept[order[place < few]] = True
+    return kept
 
 
 def _hashes(X: Any, y: np.ndarray | None, *, labels: bool) -> np.ndarray:

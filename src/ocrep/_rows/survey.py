@@ -38,6 +38,8 @@ class Needs:
     """Whether rows have groups, and which groups there are must be known."""
     sample: int = 0
     """How many rows must be known themselves."""
+    every_label: bool = False
+    """Whether a few of these rows must be of each label, however rare it is."""
     estimator: str = "This estimator"
     """The name for sentences."""
 
@@ -96,7 +98,7 @@ class Survey:
             target_shape=tuple(y.shape[1:]),
             columns=block.columns if X.shape[1] else None,
             like=None if isinstance(X, np.ndarray) or sparse.issparse(X) else X[:0, ...],
-            sample=RowSample.of(block, needs.sample, weight, labels=one_label) if needs.sample else None,
+            sample=_sample_of(block, weight, needs) if needs.sample else None,
         )
 
     @property
@@ -213,6 +215,11 @@ def _labels_of(y: Array, weight: Array | None) -> tuple[np.ndarray, np.ndarray]:
     labels = np.sort(to_host(xp.unique_values(y)))
     weight = xp.ones(y.shape, dtype=xp.float64, device=device_of(y)) if weight is None else weight
     return labels, np.asarray([float(xp.sum(weight[y == int(label)])) for label in labels])
+
+
+def _sample_of(block: Block, weight: Array | None, needs: Needs) -> RowSample:
+    one_label = needs.labels and block.y.ndim == 1
+    return RowSample.of(block, needs.sample, weight, labels=one_label, every_label=needs.every_label)
 
 
 def _is_text(labels: np.ndarray) -> bool:

@@ -30,17 +30,26 @@ class Calibrator:
     __repr__ = shown_in_short
 
     @classmethod
-    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> Calibrator:
-        """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
+    def on_left_out_rows(
+        cls,
+        spectrum: Spectrum,
+        rows: RowBlocks,
+        gamma: float | np.ndarray,
+        stands_for: np.ndarray | None = None,
+    ) -> Calibrator:
+        """Fit on the exact leave-one-out outputs of the training rows, weighted as they are.
+
+        Of a sample of the rows, `stands_for` says for each class how much weight one of its rows stands for, so that
+        classes have their shares of all rows.
+        """
         outputs, codes, weights = [], [], []
         for output, T, weight in left_out_outputs(spectrum, rows, gamma):
             output, T = to_host(output), to_host(T)
             outputs.append(output)
             codes.append((T[:, 0] > 0).astype(int) if T.shape[1] == 1 else T.argmax(axis=1))
             weights.append(np.ones(len(T)) if weight is None else to_host(weight))
-        model = LogisticRegression(C=_SLIGHT, max_iter=1000)
-        model.fit(np.concatenate(outputs), np.concatenate(codes), sample_weight=np.concatenate(weights))
-        return cls(*(to_device_of(spectrum.sigma, values) for values in (model.coef_.T, model.intercept_)))
+        found = _softmax(np.concatenate(outputs), np.concatenate(codes), np.concatenate(weights), stands_for)
+        return cls(*(to_device_of(spectrum.sigma, values) for values in found))
 
     def scores(self, outputs: Array) -> Array:
         """The log-odds of the second class, (n_samples, 1), or the softmax's logits, one per class."""
@@ -55,6 +64,34 @@ class Calibrator:
             logits = xp.concat([xp.zeros_like(logits), logits], axis=1)
         logits = logits - xp.max(logits, axis=1, keepdims=True)
         return logits - xp.log(xp.sum(xp.exp(logits), axis=1, keepdims=True))
+
+
+def _softmax(
+    outputs: np.ndarray, codes: np.ndarray, weights: np.ndarray, stands_for: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and offset of the logits of all classes, or of the one log-odds of two.
+
+    A class may have no row that counts: one that was named beforehand, or whose weight is zero. Its logit is then
+    constant, and its probability less than that of half a row: logits of the others add up to zero, so the largest is
+    not negative.
+    """
+    n_classes = max(2, outputs.shape[1])
+    counted = weights > 0.0
+    outputs, codes, weights = outputs[counted], codes[counted], weights[counted]
+    if stands_for is not None:
+        raised = weights * stands_for[codes]
+        weights = raised * (weights.sum() / raised.sum())
+    slope, offset = np.zeros((outputs.shape[1], n_classes)), np.full(n_classes, math.log(0.5 / (len(codes) + 0.5)))
+    present = np.unique(codes)
+    if len(present) == 1:
+        offset[present] = 0.0
+    else:
+        model = LogisticRegression(C=_SLIGHT, max_iter=1000).fit(outputs, codes, sample_weight=weights)
+        if len(present) == n_classes:
+            return model.coef_.T, model.intercept_
+        signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((1, 1))
+        slope[:, present], offset[present] = (signs * model.coef_).T, signs[:, 0] * model.intercept_
+    return (slope, offset) if n_classes > 2 else (slope[:, 1:] - slope[:, :1], offset[1:] - offset[:1])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

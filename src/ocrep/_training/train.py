@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_plan import FoldPlan
@@ -140,12 +142,20 @@ def decide(
     return training if calibrate is None else calibrated(training, rows)
 
 
-def calibrated(training: Training, rows: RowBlocks | None) -> Training:
-    """The same training with what left-out rows tell, from the rows that it was trained on."""
+def calibrated(training: Training, rows: RowBlocks | None, stands_for: np.ndarray | None = None) -> Training:
+    """The same training with what left-out rows tell, from the rows that it was trained on.
+
+    For a sample of them, `stands_for` says how much weight a row of each class stands for.
+    """
     if rows is None:
         return training
-    kind = LabelCalibrator if rows.several else Calibrator if rows.labels else LeftOutErrors
-    return replace(training, calibrator=kind.on_left_out_rows(training.factored.spectrum, rows, training.choice.gamma))
+    known = training.factored.spectrum, rows, training.choice.gamma
+    calibrator: Calibrator | LabelCalibrator | LeftOutErrors
+    if rows.labels and not rows.several:
+        calibrator = Calibrator.on_left_out_rows(*known, stands_for)
+    else:
+        calibrator = (LabelCalibrator if rows.labels else LeftOutErrors).on_left_out_rows(*known)
+    return replace(training, calibrator=calibrator)
 
 
 def _again(factored: Factored, rows: Rows | None) -> RowBlocks | None:
