@@ -1,18 +1,38 @@
-"""Exact leave-one-out from the spectrum and, where its left vectors are not known, one more pass over the rows."""
+"""Exact leave-one-out from the spectrum and, where its left vectors are not known, one more pass over the rows.
+
+Leaving row i out changes its error from the residual r to r/(1 − h), h its leverage. Where h is so near 1 that this is
+rounding noise, a fit of the other rows gives it (`lone_rows`), for all such rows at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace, as_columns, as_float64, device_of, to_host
+from ocrep._linalg.arrays import (
+    EPS,
+    Array,
+    array_namespace,
+    as_columns,
+    as_float64,
+    device_of,
+    take_rows,
+    to_device_of,
+    to_host,
+)
 from ocrep._linalg.blocks import Encoded, RowBlocks, slices_of
 from ocrep._linalg.by_target import row_of
-from ocrep._linalg.lone_rows import Refit, are_alone, refits
+from ocrep._linalg.lone_rows import MOST_NOISE, HighLeverage, noise_of
+from ocrep._linalg.passes import LocalPasses
+from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
+
+# So many rows of high leverage are left out with the help of another fit, those with the most noise. It bounds the
+# time, which grows with the square of their number; the others are right to fewer digits.
+_MOST_APART = 256
 
 
 def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
@@ -22,24 +42,27 @@ def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
 
 def press_by_target(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
     """The same for each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
-    total: Any = 0.0
-    for block, refitted, _ in _blocks(spectrum, rows):
+    xp, total = array_namespace(gamma), 0.0
+    apart = _Apart(spectrum, rows, float(xp.min(gamma)))
+    for block, _ in _blocks(spectrum, rows, apart):
+        total = total + block.squared_errors(gamma, but=block.noise > MOST_NOISE)
+    for block in apart.closed():
         total = total + block.squared_errors(gamma)
-        for fit in refitted:
-            total = total + fit.held_out.squared_errors(gamma)
-    return total
+    high = apart.high_leverage()
+    return total if high is None else total + high.squared_errors(gamma)
 
 
 def left_out_outputs(
     spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray
-) -> Iterator[tuple[Array, Array, Array | None]]:
+) -> list[tuple[Array, Array, Array | None]]:
     """The network's output for each row had it been left out of training, with its T and weight, block by block.
 
     Whole weights are frequencies: one of the equal rows that a weight stands for is left out. An array holds one γ for
     each target.
     """
     xp, row, solution = array_namespace(spectrum.sigma), row_of(spectrum, gamma), spectrum.solution(gamma)
-    for block, refitted, (H, T, weight) in _blocks(spectrum, rows, read=True, one=True):
+    apart, found = _Apart(spectrum, rows, float(np.min(gamma))), []
+    for block, (H, T, weight) in _blocks(spectrum, rows, apart, read=True):
         T = as_columns(T)
         left = block.leverage_left(row)
         if block.frequencies:
@@ -49,11 +72,15 @@ def left_out_outputs(
         counts = (block.root_weight > 0.0)[:, None]
         root = xp.where(counts, block.root_weight[:, None], xp.ones_like(errors[:, :1]))
         plain = T - xp.matmul(as_columns(H), xp.matrix_transpose(solution.weights)) - solution.intercept
-        outputs = T - xp.where(counts, errors / root, plain)
-        yield _with(outputs, block.alone, [fit.output(gamma) for fit in refitted]), T, weight
+        found.append((T - xp.where(counts, errors / root, plain), T, weight))
+    high = apart.high_leverage(one=True)
+    if high is None:
+        return found
+    outputs = apart.put([output for output, _, _ in found], high.T - high.errors(to_host(row)[0]))
+    return [(output, T, weight) for output, (_, T, weight) in zip(outputs, found, strict=True)]
 
 
-def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> Iterator[tuple[Array, Array]]:
+def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> list[tuple[Array, Array]]:
     """The error at each row of positive weight had it been left out, over its standard deviation in units of the noise.
 
     Without row i, hᵀ(HᵀH + γI)⁻¹h is h_i/(1 − h_i)/w, and a new row of weight w has noise 1/w. So the deviation is
@@ -61,7 +88,8 @@ def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarr
     left out, and with the errors comes how often each stands for an equal one.
     """
     xp, row = array_namespace(spectrum.sigma), row_of(spectrum, gamma)
-    for block, refitted, _ in _blocks(spectrum, rows, one=True):
+    apart, found, all_times, counted = _Apart(spectrum, rows, float(np.min(gamma))), [], [], []
+    for block, _ in _blocks(spectrum, rows, apart):
         left, root = block.leverage_left(row), block.root_weight
         root = xp.where(root > 0.0, root, xp.ones_like(root))
         times = xp.round(root * root) if block.frequencies else xp.ones_like(root)
@@ -69,39 +97,109 @@ def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarr
             left = block.with_twins(left, row) * root[:, None, None] ** 2
         # The rows inside have residual and 1 − h over γ: of the ratio, √γ is missing.
         scale = xp.where(block.inside[:, :, None], row**0.5, xp.ones_like(row)) / xp.sqrt(left)
-        (counts,) = xp.nonzero(block.root_weight > 0.0)
-        errors = (block.residual(row) * scale)[:, 0, :]
-        errors = _with(errors, block.alone, [fit.standardized_error(gamma) for fit in refitted])
-        yield xp.take(errors, counts, axis=0), xp.take(times, counts, axis=0)
+        found.append((block.residual(row) * scale)[:, 0, :])
+        all_times.append(times)
+        counted.append(xp.nonzero(block.root_weight > 0.0)[0])
+    high = apart.high_leverage(one=True)
+    if high is not None:
+        found = apart.put(found, high.standardized_errors(to_host(row)[0]))
+    parts = zip(found, all_times, counted, strict=True)
+    return [(xp.take(errors, counts, axis=0), xp.take(times, counts, axis=0)) for errors, times, counts in parts]
 
 
 def _blocks(
-    spectrum: Spectrum, rows: RowBlocks, *, read: bool = False, one: bool = False
-) -> Iterator[tuple[_Block, Sequence[Refit], Encoded]]:
-    """All rows, of which those of zero weight may be missing, and the refits of those that are alone.
+    spectrum: Spectrum, rows: RowBlocks, apart: _Apart, *, read: bool = False
+) -> Iterator[tuple[_Block, Encoded]]:
+    """All rows, of which those of zero weight may be missing; those of high leverage are put `apart` too.
 
-    The rows are read only if their U is not known, or to `read` them too. With `one`, whole weights are frequencies.
+    The rows are read only if their U is not known, or to `read` them too.
     """
     left = spectrum.left
     if left is not None and not read:
-        yield _Block.known(spectrum, left.U, left.T, left.root_weight), (), (None, left.T, None)
+        yield _Block.known(spectrum, left.U, left.T, left.root_weight, apart.gamma), (None, left.T, None)
         return
-    refitted: list[list[Refit]] | None = None
-    for place, encoded in enumerate(rows.blocks()):
-        block = _Block.of(spectrum, *encoded)
-        if refitted is None and bool(array_namespace(block.U).any(block.alone)):
-            again = (_Block.of(spectrum, *each) for each in rows.blocks())
-            alone, frequencies = zip(*((each.alone, each.frequencies) for each in again), strict=True)
-            refitted = refits(rows, alone, intercept=spectrum.intercept_fitted, frequencies=one and all(frequencies))
-        yield block, refitted[place] if refitted else (), encoded
+    for encoded in rows.blocks():
+        block = _Block.of(spectrum, *encoded, gamma=apart.gamma)
+        apart.add(block, encoded)
+        yield block, encoded
 
 
-def _with(values: Array, alone: Array, found: Sequence[Array]) -> Array:
-    """The same values, with those found by refits in the rows that are alone."""
-    if not found:
-        return values
-    xp, fits = array_namespace(values), iter(found)
-    return xp.stack([next(fits) if mine else values[i, :] for i, mine in enumerate(to_host(alone))])
+@dataclass(slots=True, eq=False)
+class _Apart:
+    """The rows of high leverage that a pass meets, and where they were."""
+
+    spectrum: Spectrum
+    rows: RowBlocks
+    gamma: float
+    """The smallest γ that is asked for."""
+    _places: list[np.ndarray] = field(default_factory=list)
+    """Their numbers in each block."""
+    _met: list[tuple[_Block, Array]] = field(default_factory=list)
+    """Them alone, and their features."""
+    _frequencies: bool = True
+
+    def add(self, block: _Block, encoded: Encoded) -> None:
+        """Keep the rows of a block that have too much noise."""
+        places = np.flatnonzero(to_host(block.noise) > MOST_NOISE)
+        self._places.append(places)
+        self._frequencies = self._frequencies and block.frequencies
+        if len(places):
+            self._met.append((block.some(places), as_float64(take_rows(encoded[0], places))))
+
+    def closed(self) -> list[_Block]:
+        """Those that are too many for another fit, for the closed formula."""
+        chosen, start, blocks = self._chosen(), 0, []
+        for block, _ in self._met:
+            stop = start + block.U.shape[0]
+            blocks.append(block.some(np.flatnonzero(~chosen[start:stop])))
+            start = stop
+        return [block for block in blocks if block.U.shape[0]]
+
+    def high_leverage(self, *, one: bool = False) -> HighLeverage | None:
+        """The others as a fit of all other rows sees them; None if there is none."""
+        if not self._met:
+            return None
+        xp, chosen = array_namespace(self.spectrum.sigma), np.flatnonzero(self._chosen())
+        parts = [(H, block.T, block.root_weight**2) for block, H in self._met]
+        H, T, weight = (take_rows(xp.concat(list(part)), chosen) for part in zip(*parts, strict=True))
+        passes = LocalPasses(replace(self.rows, read=self._read_others, n_rows=None, read_by=None))
+        solved = solve(passes, intercept=self.spectrum.intercept_fitted)
+        others = solved.spectrum or solved.factor.spectrum()
+        return HighLeverage.of(others, H, T, weight, one=one and self._frequencies)
+
+    def put(self, blocks: list[Array], values: Array) -> list[Array]:
+        """The blocks with the values of these rows in their places."""
+        chosen, start, used, changed = self._chosen(), 0, 0, []
+        for block, places in zip(blocks, self._places, strict=True):
+            mine = places[chosen[start : start + len(places)]]
+            start += len(places)
+            if len(mine):
+                new = to_host(block).copy()
+                new[mine] = to_host(values)[used : used + len(mine)]
+                block = to_device_of(block, new)
+            used += len(mine)
+            changed.append(block)
+        return changed
+
+    def _chosen(self) -> np.ndarray:
+        """Which of the rows have the most noise."""
+        noise = np.concatenate([to_host(block.noise) for block, _ in self._met]) if self._met else np.empty(0)
+        chosen = np.zeros(len(noise), dtype=bool)
+        chosen[np.argsort(-noise, kind="stable")[:_MOST_APART]] = True
+        return chosen
+
+    def _read_others(self) -> Iterator[Any]:
+        """The rows as they are read, with no weight for those that were chosen."""
+        chosen, start = self._chosen(), 0
+        for raw, places in zip(self.rows.read(), self._places, strict=True):
+            mine = places[chosen[start : start + len(places)]]
+            start += len(places)
+            if len(mine):
+                counted = np.ones(raw[0].shape[0])
+                counted[mine] = 0.0
+                weight = to_device_of(raw[1], counted)
+                raw = (*raw[:2], weight if raw[2] is None else weight * raw[2], *raw[3:])
+            yield raw
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,24 +217,25 @@ class _Block:
     inside: Array
     outside: Array
     """1 − Σ u² − the intercept's leverage: what is left of 1 at γ = 0."""
+    T: Array
     unexplained: Array
     """√w (T − mean) − U UᵀT."""
-    alone: Array
-    """Which rows are refitted, because rounding hides what the others say about them."""
+    noise: Array
+    """The share of rounding noise in the errors of rows of high leverage; 0 for all other rows."""
 
     @classmethod
-    def of(cls, spectrum: Spectrum, H: Any, T: Any, weight: Any) -> _Block:
+    def of(cls, spectrum: Spectrum, H: Any, T: Any, weight: Any, *, gamma: float) -> _Block:
         H, T = as_float64(H), as_columns(T)
         xp = array_namespace(H)
         root = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if weight is None else xp.sqrt(weight)
         U = spectrum.right.coordinates(root[:, None] * (H - spectrum.mean_H)) / spectrum.sigma
         if spectrum.left is not None:  # without the rounding of σ₁/σ_p that coordinates bring
             U = _nearest(U, spectrum.left.U)
-        return cls.known(spectrum, U, T, root)
+        return cls.known(spectrum, U, T, root, gamma)
 
     @classmethod
-    def known(cls, spectrum: Spectrum, U: Array, T: Array, root: Array) -> _Block:
-        """The block of rows whose U is known."""
+    def known(cls, spectrum: Spectrum, U: Array, T: Array, root: Array, gamma: float) -> _Block:
+        """The block of rows whose U is known; γ is the smallest that will be asked for."""
         xp = array_namespace(U)
         outside = 1.0 - xp.sum(U * U, axis=1)
         if spectrum.intercept_fitted:
@@ -147,8 +246,15 @@ class _Block:
         inside = outside <= (xp.inf if full else 64.0 * EPS * max(spectrum.rank, 1))
         inside = inside & (root > 0.0)
         # With as many directions as rows, all 1 − h go with γ, and their sums have no part that cancels.
-        alone = are_alone(spectrum, U, outside) & (root > 0.0) & (not full and spectrum.left is None)
-        return cls(U, spectrum, root, inside[:, None], outside, unexplained, alone)
+        # U that came with the spectrum has no such noise.
+        closed = full or spectrum.left is not None
+        noise = 0.0 * outside if closed else xp.where(root > 0.0, noise_of(spectrum, U, outside, gamma), 0.0 * root)
+        return cls(U, spectrum, root, inside[:, None], outside, T, unexplained, noise)
+
+    def some(self, index: np.ndarray) -> _Block:
+        """Some of the rows."""
+        names = ("U", "root_weight", "inside", "outside", "T", "unexplained", "noise")
+        return replace(self, **{name: take_rows(getattr(self, name), index) for name in names})
 
     @property
     def frequencies(self) -> bool:
@@ -157,16 +263,17 @@ class _Block:
         whole = xp.abs(weight - xp.round(weight)) <= 4.0 * EPS * weight
         return self.spectrum.n == self.spectrum.weight_sum and bool(xp.all(whole))
 
-    def squared_errors(self, gamma: Array) -> Array:
-        """Σ w(t − left-out prediction)² over the rows that are not alone, γ × targets."""
+    def squared_errors(self, gamma: Array, but: Array | None = None) -> Array:
+        """Σ w(t − left-out prediction)² over the rows, `but` for some, γ × targets."""
         xp, entries, own = array_namespace(self.U), max(*self.U.shape, 1), gamma.shape[1] > 1
-        found, alone = [], self.alone[:, None, None]
+        found: list[Array] = []
         for some in slices_of(gamma.shape[0], entries):
             errors = []
             for targets in slices_of(self.unexplained.shape[1], gamma[some, :].shape[0] * entries):
                 each = gamma[some, targets] if own else gamma[some, :]
                 error = self.residual(each, targets) / self.leverage_left(each)
-                error = xp.where(alone, xp.zeros_like(error), error)
+                if but is not None:
+                    error = xp.where(but[:, None, None], xp.zeros_like(error), error)
                 errors.append(xp.sum(error * error, axis=0))
             found.append(xp.concat(errors, axis=1))
         return xp.concat(found)
