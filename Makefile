@@ -10,10 +10,11 @@ export OMP_NUM_THREADS ?= 1
 # What other Pythons and older libraries could break, in a few minutes.
 SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/test_factor.py \
 	tests/_linalg/test_parallel.py tests/_linalg/test_spectrum.py tests/_rows/test_scan.py \
-	tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/onnx tests/rules/test_rules.py tests/serialization
+	tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/onnx tests/rules/test_rules.py tests/serialization \
+	tests/tables
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs fuzz study test test-browser test-jax test-lowest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
+.PHONY: demo docs fuzz study test test-browser test-jax test-lowest test-newest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
 
 demo: $(VENV)/.installed  ## train on a bundled table beside boosting and forests, and write a report (under a minute)
 	@$(BIN)/python examples/demo.py
@@ -35,16 +36,25 @@ test-lowest:  ## a smaller suite with the lowest versions that pyproject.toml al
 	.venv-lowest/bin/python -m pip install --quiet --no-deps --editable .
 	.venv-lowest/bin/python -m pytest -n 2 -o filterwarnings= $(SMALL_SUITE)
 
-test-pythons:  ## the smaller suite on every newer Python that is found
-	@version='import sys; print(sys.version_info[:2])'; \
-	for python in python3.12 python3.13 python3.14; do \
-		$$python -c "$$version" >/dev/null 2>&1 || continue; \
-		[ "$$($$python -c "$$version")" != "$$($(PYTHON) -c "$$version")" ] || continue; \
-		echo "== $$python"; \
-		$$python -m venv --clear .venv-$$python && \
-		.venv-$$python/bin/python -m pip install --quiet --editable '.[all]' $(TEST_TOOLS) polars && \
-		.venv-$$python/bin/python -m pytest -n 2 $(SMALL_SUITE) || exit 1; \
-	done
+# Newer Pythons than the first that is allowed, wherever a version manager has put them; the newest comes first.
+NEWER_PYTHONS = $(shell for version in 3.14 3.13 3.12; do \
+	for python in python$$version $(HOME)/.pyenv/versions/$$version*/bin/python$$version; do \
+		$$python -c 'import sys; print(sys.executable)' 2>/dev/null && break; \
+	done; done)
+# The newest libraries, some of which need a newer Python; $(1) is the Python, $(2) what to test.
+define test_on
+	$(1) -m venv --clear .venv-newer
+	.venv-newer/bin/python -m pip install --quiet --upgrade pip
+	.venv-newer/bin/python -m pip install --quiet --editable '.[all]' --group dev
+	.venv-newer/bin/python -m pytest -n 2 --dist worksteal $(2)
+
+endef
+
+test-pythons:  ## the whole suite on every newer Python that is found, with the newest libraries (ten minutes each)
+	$(foreach python,$(NEWER_PYTHONS),$(call test_on,$(python),))
+
+test-newest:  ## the smaller suite on the newest Python that is found
+	$(foreach python,$(firstword $(NEWER_PYTHONS)),$(call test_on,$(python),$(SMALL_SUITE)))
 
 test-wheel: $(VENV)/.developed  ## build sdist and wheel, look into them, and use the wheel in a clean environment
 	$(BIN)/python -m pip install --quiet build twine

@@ -60,8 +60,9 @@ class LOO(GridRule):
     """Leave-one-out: minimise PRESS(γ) = Σ (residual_i/(1 − h_i))², which equals n refits without one row each.
 
     The intercept is refitted too; a weighted row counts as one row. One more pass over the rows judges all γ of the
-    grid, and a parabola through the best of them gives the optimum. Where 1 − h_i is only rounding noise, as in a row
-    with a sentinel of 10¹⁰, the model is really refitted without that row; there is at most one such row per feature.
+    grid, and a parabola through the best of them gives the optimum. Where 1 − h_i is only rounding noise, as in rows
+    with a sentinel of 10¹⁰ or with a category of their own, one more fit of the other rows gives the errors of all of
+    these (of the 256 with the most noise).
     Reference: Allen, Technometrics 16 (1974).
 
     Examples
