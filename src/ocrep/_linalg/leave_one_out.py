@@ -6,7 +6,7 @@ rounding noise, a fit of the other rows gives it (`lone_rows`), for all such row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,12 +53,15 @@ def press_by_target(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
 
 
 def left_out_outputs(
-    spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray
+    spectrum: Spectrum,
+    rows: RowBlocks,
+    gamma: float | np.ndarray,
+    kept_of: Callable[[Array], Array] = lambda T: T,
 ) -> list[tuple[Array, Array, Array | None]]:
     """The network's output for each row had it been left out of training, with its T and weight, block by block.
 
     Whole weights are frequencies: one of the equal rows that a weight stands for is left out. An array holds one γ for
-    each target.
+    each target. Of many targets, `kept_of` keeps less than all of T.
     """
     xp, row, solution = array_namespace(spectrum.sigma), row_of(spectrum, gamma), spectrum.solution(gamma)
     apart, found = _Apart(spectrum, rows, float(np.min(gamma))), []
@@ -72,12 +75,12 @@ def left_out_outputs(
         counts = (block.root_weight > 0.0)[:, None]
         root = xp.where(counts, block.root_weight[:, None], xp.ones_like(errors[:, :1]))
         plain = T - xp.matmul(as_columns(H), xp.matrix_transpose(solution.weights)) - solution.intercept
-        found.append((T - xp.where(counts, errors / root, plain), T, weight))
+        found.append((T - xp.where(counts, errors / root, plain), kept_of(T), weight))
     high = apart.high_leverage(one=True)
     if high is None:
         return found
     outputs = apart.put([output for output, _, _ in found], high.T - high.errors(to_host(row)[0]))
-    return [(output, T, weight) for output, (_, T, weight) in zip(outputs, found, strict=True)]
+    return [(output, kept, weight) for output, (_, kept, weight) in zip(outputs, found, strict=True)]
 
 
 def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> list[tuple[Array, Array]]:
@@ -148,18 +151,15 @@ class _Apart:
 
     def closed(self) -> list[_Block]:
         """Those that are too many for another fit, for the closed formula."""
-        chosen, start, blocks = self._chosen(), 0, []
-        for block, _ in self._met:
-            stop = start + block.U.shape[0]
-            blocks.append(block.some(np.flatnonzero(~chosen[start:stop])))
-            start = stop
-        return [block for block in blocks if block.U.shape[0]]
+        chosen = [mine for mine in self._chosen() if len(mine)]
+        rest = [block.some(np.flatnonzero(~mine)) for (block, _), mine in zip(self._met, chosen, strict=True)]
+        return [block for block in rest if block.U.shape[0]]
 
     def high_leverage(self, *, one: bool = False) -> HighLeverage | None:
         """The others as a fit of all other rows sees them; None if there is none."""
         if not self._met:
             return None
-        xp, chosen = array_namespace(self.spectrum.sigma), np.flatnonzero(self._chosen())
+        xp, chosen = array_namespace(self.spectrum.sigma), np.flatnonzero(np.concatenate(self._chosen()))
         parts = [(H, block.T, block.root_weight**2) for block, H in self._met]
         H, T, weight = (take_rows(xp.concat(list(part)), chosen) for part in zip(*parts, strict=True))
         passes = LocalPasses(replace(self.rows, read=self._read_others, n_rows=None, read_by=None))
@@ -169,34 +169,29 @@ class _Apart:
 
     def put(self, blocks: list[Array], values: Array) -> list[Array]:
         """The blocks with the values of these rows in their places."""
-        chosen, start, used, changed = self._chosen(), 0, 0, []
-        for block, places in zip(blocks, self._places, strict=True):
-            mine = places[chosen[start : start + len(places)]]
-            start += len(places)
+        changed, start = [], 0
+        for block, places, chosen in zip(blocks, self._places, self._chosen(), strict=True):
+            mine = places[chosen]
             if len(mine):
                 new = to_host(block).copy()
-                new[mine] = to_host(values)[used : used + len(mine)]
-                block = to_device_of(block, new)
-            used += len(mine)
+                new[mine] = to_host(values[start : start + len(mine), :])
+                block, start = to_device_of(block, new), start + len(mine)
             changed.append(block)
         return changed
 
-    def _chosen(self) -> np.ndarray:
-        """Which of the rows have the most noise."""
-        noise = np.concatenate([to_host(block.noise) for block, _ in self._met]) if self._met else np.empty(0)
+    def _chosen(self) -> list[np.ndarray]:
+        """Which of them have the most noise, block by block."""
+        noise = np.concatenate([np.empty(0), *(to_host(block.noise) for block, _ in self._met)])
         chosen = np.zeros(len(noise), dtype=bool)
         chosen[np.argsort(-noise, kind="stable")[:_MOST_APART]] = True
-        return chosen
+        return np.split(chosen, np.cumsum([len(places) for places in self._places])[:-1])
 
     def _read_others(self) -> Iterator[Any]:
         """The rows as they are read, with no weight for those that were chosen."""
-        chosen, start = self._chosen(), 0
-        for raw, places in zip(self.rows.read(), self._places, strict=True):
-            mine = places[chosen[start : start + len(places)]]
-            start += len(places)
-            if len(mine):
+        for raw, places, chosen in zip(self.rows.read(), self._places, self._chosen(), strict=True):
+            if chosen.any():
                 counted = np.ones(raw[0].shape[0])
-                counted[mine] = 0.0
+                counted[places[chosen]] = 0.0
                 weight = to_device_of(raw[1], counted)
                 raw = (*raw[:2], weight if raw[2] is None else weight * raw[2], *raw[3:])
             yield raw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -42,13 +43,8 @@ class Calibrator:
         Of a sample of the rows, `stands_for` says for each class how much weight one of its rows stands for, so that
         classes have their shares of all rows.
         """
-        outputs, codes, weights = [], [], []
-        for output, T, weight in left_out_outputs(spectrum, rows, gamma):
-            output, T = to_host(output), to_host(T)
-            outputs.append(output)
-            codes.append((T[:, 0] > 0).astype(int) if T.shape[1] == 1 else T.argmax(axis=1))
-            weights.append(np.ones(len(T)) if weight is None else to_host(weight))
-        found = _softmax(np.concatenate(outputs), np.concatenate(codes), np.concatenate(weights), stands_for)
+        outputs, codes, weights = _left_out(spectrum, rows, gamma, _class_numbers)
+        found = _softmax(outputs, codes, weights, stands_for)
         return cls(*(to_device_of(spectrum.sigma, values) for values in found))
 
     def scores(self, outputs: Array) -> Array:
@@ -64,6 +60,22 @@ class Calibrator:
             logits = xp.concat([xp.zeros_like(logits), logits], axis=1)
         logits = logits - xp.max(logits, axis=1, keepdims=True)
         return logits - xp.log(xp.sum(xp.exp(logits), axis=1, keepdims=True))
+
+
+def _left_out(
+    spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray, kept_of: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The leave-one-out outputs of all rows, what is kept of their targets, and their weights."""
+    blocks = [
+        (to_host(output), kept, np.ones(len(kept)) if weight is None else to_host(weight))
+        for output, kept, weight in left_out_outputs(spectrum, rows, gamma, lambda T: kept_of(to_host(T)))
+    ]
+    outputs, kept, weights = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return outputs, kept, weights
+
+
+def _class_numbers(T: np.ndarray) -> np.ndarray:
+    return (T[:, 0] > 0.0).astype(int) if T.shape[1] == 1 else T.argmax(axis=1)
 
 
 def _softmax(
@@ -106,12 +118,8 @@ class LabelCalibrator:
     @classmethod
     def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> LabelCalibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
-        blocks = [
-            (to_host(output), to_host(T), np.ones(T.shape[0]) if weight is None else to_host(weight))
-            for output, T, weight in left_out_outputs(spectrum, rows, gamma)
-        ]
-        outputs, T, weights = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-        fits = [_logistic(outputs[:, [q]], T[:, q] > 0.0, weights) for q in range(T.shape[1])]
+        outputs, has_label, weights = _left_out(spectrum, rows, gamma, lambda T: T > 0.0)
+        fits = [_logistic(outputs[:, [q]], has_label[:, q], weights) for q in range(outputs.shape[1])]
         slope, offset = np.array(fits).T
         return cls(to_device_of(spectrum.sigma, slope), to_device_of(spectrum.sigma, offset))
 
