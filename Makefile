@@ -38,7 +38,7 @@ test-lowest:  ## a smaller suite with the lowest versions that pyproject.toml al
 
 # Newer Pythons than the first that is allowed, wherever a version manager has put them; the newest comes first.
 NEWER_PYTHONS = $(shell for version in 3.14 3.13 3.12; do \
-	for python in python$$version $(HOME)/.pyenv/versions/$$version*/bin/python$$version; do \
+	for python in python$$version $$(ls -d $(HOME)/.pyenv/versions/$$version*/bin/python$$version 2>/dev/null | sort -rV); do \
 		$$python -c 'import sys; print(sys.executable)' 2>/dev/null && break; \
 	done; done)
 # The newest libraries, some of which need a newer Python; $(1) is the Python, $(2) what to test.
@@ -51,9 +51,11 @@ define test_on
 endef
 
 test-pythons:  ## the whole suite on every newer Python that is found, with the newest libraries (ten minutes each)
+	@echo "Newer Pythons: $(or $(NEWER_PYTHONS),none was found)"
 	$(foreach python,$(NEWER_PYTHONS),$(call test_on,$(python),))
 
 test-newest:  ## the smaller suite on the newest Python that is found
+	@echo "Newer Pythons: $(or $(NEWER_PYTHONS),none was found)"
 	$(foreach python,$(firstword $(NEWER_PYTHONS)),$(call test_on,$(python),$(SMALL_SUITE)))
 
 test-wheel: $(VENV)/.developed  ## build sdist and wheel, look into them, and use the wheel in a clean environment

@@ -113,6 +113,44 @@ def test_of_several_sentinels_each_is_left_out_among_the_others(intercept):
     np.testing.assert_allclose(ours, exact, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("sentinel", [1e5, 1e8, 1e10])
+@pytest.mark.parametrize("n_features", [1, 4])
+@intercepts
+def test_a_sentinel_in_every_column_is_left_out_as_refits_leave_it_out(sentinel, n_features, intercept):
+    """All directions are then decided by one row each, and what the other rows say is rounding beside it."""
+    H, T = lone(1.0)
+    H = H[:, :n_features].copy()
+    H[np.arange(n_features), np.arange(n_features)] = sentinel * (1.0 + np.arange(n_features))
+    spectrum = Factor.of(H, T, intercept=intercept).spectrum()
+    for gamma in (1e-6, 1.0, 1e6):
+        exact, spread = without_one(H, T, gamma, intercept, np.ones(20))
+        np.testing.assert_allclose(outputs(spectrum, rows_of(H, T), gamma), exact, rtol=1e-8, atol=1e-8)
+        errors = np.concatenate([e for e, _ in left_out_errors(spectrum, rows_of(H, T), gamma)])
+        np.testing.assert_allclose(errors, (T - exact) / spread[:, None], rtol=1e-8, atol=1e-8)
+
+
+def test_without_the_sentinel_there_are_more_directions():
+    """Beside 10¹⁷ all other columns are below the rank tolerance."""
+    H, T = lone(1e17)
+    exact, _ = without_one(H, T, 1.0, True, np.ones(20))
+    ours = outputs(Factor.of(H, T, intercept=True).spectrum(), rows_of(H, T), 1.0)
+    np.testing.assert_allclose(ours[7], exact[7], rtol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-300])
+@intercepts
+def test_columns_that_only_such_rows_have_need_no_penalty(gamma, intercept):
+    H = np.zeros((12, 2))
+    H[0, 0], H[1] = 1e10, [1.0, 1.0]
+    T = np.arange(12.0)[:, None]
+    spectrum = Factor.of(H, T, intercept=intercept).spectrum()
+    ours = outputs(spectrum, rows_of(H, T), gamma)
+    assert np.isfinite(ours).all()
+    # The first row is fitted by its own column, and the others know nothing of the second: they predict their mean.
+    assert ours[1, 0] == pytest.approx(T[2:].mean() if intercept else 0.0, abs=1e-6)
+    assert np.isfinite(press(spectrum, rows_of(H, T), np.array([gamma]))).all()
+
+
 def counted(H, T, weight=None):
     """Rows, and a list that grows by one each time they are read."""
     rows, reads = rows_of(H, T, weight), []

@@ -115,6 +115,49 @@ def test_a_rare_label_of_several_is_in_every_sample():
     assert model.predict(X[3:])[:, 2].mean() < 0.01
 
 
+@some_advice
+def test_the_shares_of_several_labels_are_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    labels = (rng.random((20_000, 3)) < [0.001, 0.3, 0.9995]).astype(int)
+    model = PinvClassifierCV(LAYERS[1:], selection_rows=1_000, random_state=0).fit(X, labels)
+    found, shares = model.predict_proba(X).mean(axis=0), labels.mean(axis=0)
+    np.testing.assert_allclose(found, shares, rtol=0.3)
+    np.testing.assert_allclose(1.0 - found, 1.0 - shares, rtol=0.3)
+    assert not model.predict(X)[:, 0].any()
+
+
+def test_classes_of_no_weight_and_named_ones_may_have_a_weight_where_a_sample_chooses():
+    X, y = blobs(3000)
+    model = PinvClassifierCV(LAYERS, selection_rows=300, class_weight={1: 0.0}, random_state=0).fit(X, y)
+    assert probabilities(model, X)[:, 1].max() < 0.01
+    rows = scan([(X, y)], classes=[0, 1, 2, 9])
+    model = PinvClassifierCV(LAYERS, selection_rows=300, class_weight={9: 2.0}, random_state=0).fit(rows)
+    assert probabilities(model, X)[:, 3].max() < 0.01
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("selection_rows", [300, 3000])
+def test_the_scale_of_weights_does_not_matter(several, selection_rows):
+    X, y = blobs(1500)
+    labels = (y[:, None] == np.arange(3)).astype(int) if several else y
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    models = [
+        PinvClassifierCV(LAYERS, selection_rows=selection_rows, random_state=0).fit(
+            X, labels, sample_weight=scale * weight
+        )
+        for scale in (1.0, 1e-6)
+    ]
+    np.testing.assert_allclose(*(model.predict_proba(X) for model in models), atol=1e-4)
+
+
+def test_weights_that_leave_one_class_are_named_where_a_sample_chooses():
+    X, y = blobs(3000)
+    with pytest.raises(ValueError, match="rows of positive weight hold only one class"):
+        PinvClassifierCV(LAYERS, selection_rows=300).fit(X, y, sample_weight=(y == 0) * 1.0)
+
+
 def test_a_model_with_a_class_without_rows_is_saved_and_exported(tmp_path):
     X, y = blobs(300)
     model = PinvClassifier(20, calibrate="loo", random_state=0).fit(scan([(X, y)], classes=[0, 1, 2, 3]))

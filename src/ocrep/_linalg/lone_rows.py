@@ -25,7 +25,11 @@ from ocrep._linalg.svd import rank_tolerance
 # Above it, 1 − h and the residual keep nine digits.
 _LEAST_LEFT = 1e-6
 MOST_NOISE = 1e-9
-"""A share of noise in U that costs leave-one-out errors no more than these digits."""
+"""A share of noise that costs leave-one-out errors no more than these digits."""
+# What is wrong in 1 − Σu² at most.
+_ROUNDING = 4.0 * EPS
+# Numbers may be so many times as large as others if their squares are to be in the range of float64.
+_FARTHEST = 1e120
 # K comes from products only if they cost no more than these digits.
 _MOST_LOST = 1e-10
 
@@ -33,9 +37,10 @@ _MOST_LOST = 1e-10
 def noise_of(spectrum: Spectrum, U: Array, outside: Array, gamma: float) -> Array:
     """The share of rounding noise in the leave-one-out errors of rows of leverage near 1 at γ; 0 for all other rows.
 
-    Such a row nearly decides a direction alone, as a sentinel of 10¹⁰ does. Coordinates of a row c carry noise of
-    ε‖c‖, and those of U = CVΣ⁻¹ noise of ε‖c‖/σ. Its share in the norm of the row of U(Σ² + γ)^−½ is what errors of
-    leave-one-out inherit. A row that decides a direction exactly alone has little.
+    Such a row nearly decides a direction alone, as a sentinel of 10¹⁰ does, or the only row of a category. Coordinates
+    of a row c carry noise of ε‖c‖, and those of U = CVΣ⁻¹ noise of ε‖c‖/σ. Its share in the norm of the row of
+    U(Σ² + γ)^−½ is what errors of leave-one-out inherit. And what `outside`, 1 − Σu², tells of the other rows has noise
+    of a few ε, which counts beside 1 − h.
     """
     xp = array_namespace(U)
     high = outside < _LEAST_LEFT
@@ -45,7 +50,10 @@ def noise_of(spectrum: Spectrum, U: Array, outside: Array, gamma: float) -> Arra
     own = xp.linalg.vector_norm(U * scaled, axis=1)
     sizes = xp.linalg.vector_norm(U * spectrum.sigma, axis=1) / spectrum.smallest
     noise = EPS * float(xp.linalg.vector_norm(scaled * (spectrum.smallest / spectrum.sigma))) * sizes
-    return xp.where(high & (own > 0.0), noise / xp.where(own > 0.0, own, xp.ones_like(own)), 0.0 * own)
+    left = xp.where(outside > 0.0, outside, 0.0 * outside) + xp.sum(U * U * spectrum.shrinkage(gamma), axis=1)
+    # A row of zeros has nothing that could be noise.
+    noise = xp.where(own > 0.0, noise / xp.where(own > 0.0, own, xp.ones_like(own)), 0.0 * own)
+    return xp.where(high, noise + _ROUNDING / (left + _ROUNDING), 0.0 * own)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,10 +145,12 @@ class HighLeverage:
         return scale, *_inverted(R)
 
     def _root_gamma(self, gamma: float) -> float:
-        """√γ, and for γ = 0 its limit: a number far below what the rank tolerance lets pass."""
-        others = self.spectrum
-        least = max(1e-3 * rank_tolerance(others.right.n_features, others.largest), SMALLEST)
-        return gamma**0.5 if gamma > 0.0 else least
+        """√γ, but for γ = 0 its limit: a number far below what the rank tolerance lets pass."""
+        others, xp = self.spectrum, array_namespace(self.T)
+        size = float(xp.max(xp.linalg.diagonal(self.outside_products))) ** 0.5
+        if gamma > 0.0:
+            return max(gamma**0.5, size / _FARTHEST)
+        return max(1e-3 * rank_tolerance(others.right.n_features, max(others.largest, size)), SMALLEST)
 
 
 def _inverted(R: Array) -> tuple[Array, Array]:

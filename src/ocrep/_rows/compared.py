@@ -23,9 +23,9 @@ class Compared:
     n_rows: int
     whole: bool
     """Whether these are all rows that there are."""
-    stands_for: np.ndarray | None = None
-    """For each label of a sample, the weight of all its rows over that of those in the sample: more for common labels,
-    since of rare ones a few rows are always there."""
+    stand_for: np.ndarray | None = None
+    """How many rows each row of a sample stands for: more for those of common labels, since of rare ones a few are
+    always there."""
 
 
 def rows_to_compare(
@@ -61,9 +61,9 @@ def _sampled(survey: Survey, size: int, needs: Needs) -> Compared:
     weight = None if bool((sample.weight == 1.0).all()) else sample.weight
     rows = MemoryRows(sample.X.astype(survey.dtype), sample.y, weight)
     own = rows.survey(replace(needs, totals=needs.labels))
-    stands_for = None
     if own.labels is not None and own.totals is not None:
-        assert survey.labels is not None
-        assert survey.totals is not None
-        stands_for = survey.totals[np.searchsorted(survey.labels, own.labels)] / own.totals
-    return Compared(rows, own, len(sample.hashes), False, stands_for)
+        assert survey.labels is not None  # a class of no weight has no row in the sample, but is a class
+        totals = np.zeros(len(survey.labels))
+        totals[np.searchsorted(survey.labels, own.labels)] = own.totals
+        own = replace(own, labels=survey.labels, totals=totals)
+    return Compared(rows, own, len(sample.hashes), False, sample.stand_for() if needs.labels else None)

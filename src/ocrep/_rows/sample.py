@@ -68,6 +68,23 @@ class RowSample:
         parts = {"hashes": self.hashes[kept], "X": self.X[kept], "y": None if self.y is None else self.y[kept]}
         return replace(self, **parts, weight=weight, size=size, every_label=every_label)
 
+    def stand_for(self) -> np.ndarray:
+        """How many distinct rows each row stands for: one over the chance that a row such as it is in the sample.
+
+        That is the share of hashes up to the largest that was kept, of all rows or of those of the same label.
+        """
+        shares = (self.hashes + 0.5) / 2.0**64
+        chances = np.full(len(shares), 1.0 if len(shares) < self.size else shares[self.size - 1])
+        if self.every_label and self.y is not None:
+            few, labels = _few(self.y, self.size)
+            for code, count in labels:
+                largest = np.ones(len(count))  # of labels with fewer rows, all are here
+                order = np.argsort(code, kind="stable")
+                enough = count >= few
+                largest[enough] = shares[order[(np.cumsum(count) - count + few - 1)[enough]]]
+                chances = np.maximum(chances, largest[code])
+        return 1.0 / chances
+
     def merge(self, other: RowSample) -> RowSample:
         """The sample of the rows of both."""
         full = len(self.hashes) >= self.size
@@ -97,20 +114,25 @@ def _kept(
 
 
 def _few_of_each(y: np.ndarray, size: int) -> np.ndarray:
-    """Which rows are the first few of their label, or of those with or without one of several labels.
+    """Which rows are the first few of their label, or of those with or without one of several labels."""
+    few, labels = _few(y, size)
+    kept = np.zeros(len(y), dtype=bool)
+    for code, count in labels:
+        order = np.argsort(code, kind="stable")  # rows of a label stay in the order of their hashes
+        place = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
+        kept[order[place < few]] = True
+    return kept
+
+
+def _few(y: np.ndarray, size: int) -> tuple[int, list[tuple[np.ndarray, np.ndarray]]]:
+    """How many rows of each label are a few; and for each column of y the numbers of its labels and how many there are.
 
     A few are fewer where labels are many. Since parts have no more labels than the whole, what they keep is enough.
     """
     columns = y[:, None] if y.ndim == 1 else y
     codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
-    counts = [np.bincount(code) for code in codes]
-    few = max(1, min(_OF_EACH, size // sum(map(len, counts))))
-    kept = np.zeros(len(y), dtype=bool)
-    for code, count in zip(codes, counts, strict=True):
-        order = np.argsort(code, kind="stable")  # rows of a label stay in the order of their hashes
-        place = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
-        kept[order[place < few]] = True
-    return kept
+    labels = [(code, np.bincount(code)) for code in codes]
+    return max(1, min(_OF_EACH, size // max(1, sum(len(count) for _, count in labels)))), labels
 
 
 def _hashes(X: Any, y: np.ndarray | None, *, labels: bool) -> np.ndarray:

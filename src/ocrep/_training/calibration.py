@@ -32,19 +32,14 @@ class Calibrator:
 
     @classmethod
     def on_left_out_rows(
-        cls,
-        spectrum: Spectrum,
-        rows: RowBlocks,
-        gamma: float | np.ndarray,
-        stands_for: np.ndarray | None = None,
+        cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray, stand_for: np.ndarray | None = None
     ) -> Calibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are.
 
-        Of a sample of the rows, `stands_for` says for each class how much weight one of its rows stands for, so that
-        classes have their shares of all rows.
+        Of a sample of the rows, `stand_for` says how many rows each stands for, so that classes have their shares of
+        all rows.
         """
-        outputs, codes, weights = _left_out(spectrum, rows, gamma, _class_numbers)
-        found = _softmax(outputs, codes, weights, stands_for)
+        found = _softmax(*_left_out(spectrum, rows, gamma, _class_numbers, stand_for))
         return cls(*(to_device_of(spectrum.sigma, values) for values in found))
 
     def scores(self, outputs: Array) -> Array:
@@ -63,44 +58,44 @@ class Calibrator:
 
 
 def _left_out(
-    spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray, kept_of: Callable[[np.ndarray], np.ndarray]
+    spectrum: Spectrum,
+    rows: RowBlocks,
+    gamma: float | np.ndarray,
+    kept_of: Callable[[np.ndarray], np.ndarray],
+    stand_for: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The leave-one-out outputs of all rows, what is kept of their targets, and their weights."""
+    """The leave-one-out outputs of all rows that count, what is kept of their targets, and their weights."""
     blocks = [
         (to_host(output), kept, np.ones(len(kept)) if weight is None else to_host(weight))
         for output, kept, weight in left_out_outputs(spectrum, rows, gamma, lambda T: kept_of(to_host(T)))
     ]
     outputs, kept, weights = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return outputs, kept, weights
+    counted = weights > 0.0
+    # The slight penalty is that of as many rows as there are, whatever the scale of weights that are not frequencies.
+    total = weights.sum() if np.array_equal(weights, np.round(weights)) else float(np.count_nonzero(counted))
+    weights = weights if stand_for is None else weights * stand_for
+    return outputs[counted], kept[counted], weights[counted] * (total / weights.sum())
 
 
 def _class_numbers(T: np.ndarray) -> np.ndarray:
     return (T[:, 0] > 0.0).astype(int) if T.shape[1] == 1 else T.argmax(axis=1)
 
 
-def _softmax(
-    outputs: np.ndarray, codes: np.ndarray, weights: np.ndarray, stands_for: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Slope and offset of the logits of all classes, or of the one log-odds of two.
+def _softmax(outputs: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and offset of the logits of all classes; of two classes, of their difference.
 
-    A class may have no row that counts: one that was named beforehand, or whose weight is zero. Its logit is then
-    constant, and its probability less than that of half a row: logits of the others add up to zero, so the largest is
-    not negative.
+    A class may have no row that counts: one that was only named, or whose weight is zero. Its logit is a constant so
+    small that its probability is less than one in twice as many as there are rows: the logits of the others add up to
+    zero, so that the largest is not negative.
     """
     n_classes = max(2, outputs.shape[1])
-    counted = weights > 0.0
-    outputs, codes, weights = outputs[counted], codes[counted], weights[counted]
-    if stands_for is not None:
-        raised = weights * stands_for[codes]
-        weights = raised * (weights.sum() / raised.sum())
-    slope, offset = np.zeros((outputs.shape[1], n_classes)), np.full(n_classes, math.log(0.5 / (len(codes) + 0.5)))
+    slope, offset = np.zeros((outputs.shape[1], n_classes)), np.full(n_classes, -math.log(2.0 * len(codes) + 1.0))
     present = np.unique(codes)
     if len(present) == 1:
         offset[present] = 0.0
     else:
         model = LogisticRegression(C=_SLIGHT, max_iter=1000).fit(outputs, codes, sample_weight=weights)
-        if len(present) == n_classes:
-            return model.coef_.T, model.intercept_
+        # scikit-learn has one logit for two classes, that of the second against the first.
         signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((1, 1))
         slope[:, present], offset[present] = (signs * model.coef_).T, signs[:, 0] * model.intercept_
     return (slope, offset) if n_classes > 2 else (slope[:, 1:] - slope[:, :1], offset[1:] - offset[:1])
@@ -116,9 +111,11 @@ class LabelCalibrator:
     __repr__ = shown_in_short
 
     @classmethod
-    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> LabelCalibrator:
-        """Fit on the exact leave-one-out outputs of the training rows, weighted as they are."""
-        outputs, has_label, weights = _left_out(spectrum, rows, gamma, lambda T: T > 0.0)
+    def on_left_out_rows(
+        cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray, stand_for: np.ndarray | None = None
+    ) -> LabelCalibrator:
+        """Fit on the exact leave-one-out outputs of the training rows, weighted as they are; of a sample as above."""
+        outputs, has_label, weights = _left_out(spectrum, rows, gamma, lambda T: T > 0.0, stand_for)
         fits = [_logistic(outputs[:, [q]], has_label[:, q], weights) for q in range(outputs.shape[1])]
         slope, offset = np.array(fits).T
         return cls(to_device_of(spectrum.sigma, slope), to_device_of(spectrum.sigma, offset))

@@ -68,18 +68,8 @@ def select(candidates: Sequence[Candidate], rows: Rows, most_rows: int, report: 
         learned = training.factored.learned
         part = rows if learned.on_device else last.rows
         assert isinstance(part, LocalRows)
-        training = calibrated(training, learned.row_blocks(part), _stands_for(learned.targets, last, part))
+        training = calibrated(training, learned.row_blocks(part), None if learned.on_device else last.stand_for)
     return Selection(tuple(race.trials), race.best, training)
-
-
-def _stands_for(targets: Any, compared: Compared, part: Rows) -> np.ndarray | None:
-    """How much weight a row of each class stands for, if the rows are a sample."""
-    found = compared.survey.labels
-    if compared.stands_for is None or found is None or part is not compared.rows:
-        return None
-    stands_for = np.ones(len(targets.classes))
-    stands_for[np.searchsorted(targets.classes, found)] = compared.stands_for
-    return stands_for
 
 
 class _Race:

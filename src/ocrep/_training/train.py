@@ -142,20 +142,18 @@ def decide(
     return training if calibrate is None else calibrated(training, rows)
 
 
-def calibrated(training: Training, rows: RowBlocks | None, stands_for: np.ndarray | None = None) -> Training:
+def calibrated(training: Training, rows: RowBlocks | None, stand_for: np.ndarray | None = None) -> Training:
     """The same training with what left-out rows tell, from the rows that it was trained on.
 
-    For a sample of them, `stands_for` says how much weight a row of each class stands for.
+    For a sample of them, `stand_for` says how many rows each of its rows stands for.
     """
     if rows is None:
         return training
     known = training.factored.spectrum, rows, training.choice.gamma
-    calibrator: Calibrator | LabelCalibrator | LeftOutErrors
-    if rows.labels and not rows.several:
-        calibrator = Calibrator.on_left_out_rows(*known, stands_for)
-    else:
-        calibrator = (LabelCalibrator if rows.labels else LeftOutErrors).on_left_out_rows(*known)
-    return replace(training, calibrator=calibrator)
+    if not rows.labels:
+        return replace(training, calibrator=LeftOutErrors.on_left_out_rows(*known))
+    kind = LabelCalibrator if rows.several else Calibrator
+    return replace(training, calibrator=kind.on_left_out_rows(*known, stand_for))
 
 
 def _again(factored: Factored, rows: Rows | None) -> RowBlocks | None:
