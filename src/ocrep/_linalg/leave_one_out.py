@@ -162,8 +162,8 @@ class _Apart:
         xp, chosen = array_namespace(self.spectrum.sigma), np.flatnonzero(np.concatenate(self._chosen()))
         parts = [(H, block.T, block.root_weight**2) for block, H in self._met]
         H, T, weight = (take_rows(xp.concat(list(part)), chosen) for part in zip(*parts, strict=True))
-        passes = LocalPasses(replace(self.rows, read=self._read_others, n_rows=None, read_by=None))
-        solved = solve(passes, intercept=self.spectrum.intercept_fitted)
+        rows = replace(self.rows, read=self._read_others, encode=self._encode, n_rows=None, read_by=None)
+        solved = solve(LocalPasses(rows), intercept=self.spectrum.intercept_fitted)
         others = solved.spectrum or solved.factor.spectrum()
         return HighLeverage.of(others, H, T, weight, one=one and self._frequencies)
 
@@ -195,6 +195,10 @@ class _Apart:
                 weight = to_device_of(raw[1], counted)
                 raw = (*raw[:2], weight if raw[2] is None else weight * raw[2], *raw[3:])
             yield raw
+
+    def _encode(self, raw: Any, *out: Any) -> Encoded:
+        H, T, weight = self.rows.encode(raw, *out)
+        return H, as_columns(T), weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
