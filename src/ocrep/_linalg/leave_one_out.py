@@ -162,7 +162,7 @@ class _Apart:
         xp, chosen = array_namespace(self.spectrum.sigma), np.flatnonzero(np.concatenate(self._chosen()))
         parts = [(H, block.T, block.root_weight**2) for block, H in self._met]
         H, T, weight = (take_rows(xp.concat(list(part)), chosen) for part in zip(*parts, strict=True))
-        rows = replace(self.rows, read=self._read_others, encode=self._encode, n_rows=None, read_by=None)
+        rows = replace(self.rows, read=self._read_others, encode=self._encode_others, n_rows=None, read_by=None)
         solved = solve(LocalPasses(rows), intercept=self.spectrum.intercept_fitted)
         others = solved.spectrum or solved.factor.spectrum()
         return HighLeverage.of(others, H, T, weight, one=one and self._frequencies)
@@ -187,18 +187,17 @@ class _Apart:
         return np.split(chosen, np.cumsum([len(places) for places in self._places])[:-1])
 
     def _read_others(self) -> Iterator[Any]:
-        """The rows as they are read, with no weight for those that were chosen."""
+        """The rows as they are read, and behind them which were not chosen, as 0 and 1."""
         for raw, places, chosen in zip(self.rows.read(), self._places, self._chosen(), strict=True):
-            if chosen.any():
-                counted = np.ones(raw[0].shape[0])
-                counted[places[chosen]] = 0.0
-                weight = to_device_of(raw[1], counted)
-                raw = (*raw[:2], weight if raw[2] is None else weight * raw[2], *raw[3:])
-            yield raw
+            counted = np.ones(raw[0].shape[0])
+            counted[places[chosen]] = 0.0
+            yield (*raw, counted)
 
-    def _encode(self, raw: Any, *out: Any) -> Encoded:
-        H, T, weight = self.rows.encode(raw, *out)
-        return H, as_columns(T), weight
+    def _encode_others(self, raw: Any, *out: Any) -> Encoded:
+        """The rows with no weight for those that were chosen."""
+        H, T, weight = self.rows.encode(raw[:-1], *out)
+        counted = to_device_of(T, raw[-1])
+        return H, as_columns(T), counted if weight is None else counted * weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
