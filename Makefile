@@ -14,7 +14,7 @@ SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/
 	tests/tables
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs fuzz study test test-browser test-jax test-lowest test-newest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
+.PHONY: demo docs fuzz study test test-all test-browser test-jax test-lowest test-newest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
 
 demo: $(VENV)/.installed  ## train on a bundled table beside boosting and forests, and write a report (under a minute)
 	@$(BIN)/python examples/demo.py
@@ -22,8 +22,11 @@ demo: $(VENV)/.installed  ## train on a bundled table beside boosting and forest
 study: $(VENV)/.installed  ## recompute the paper in small (about 90 seconds)
 	@$(BIN)/ocrep study quick --out study-quick
 
-test: lint  ## lint, types, import contracts and all tests
+test: lint  ## lint, types, import contracts and all tests but the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
+
+test-all: lint  ## the same with the slow tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered -m ""
 
 test-browser: docs  ## the report and the site in headless Chromium, which is installed if it is missing
 	@command -v chromium >/dev/null || (apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium)
@@ -52,7 +55,7 @@ endef
 
 test-pythons:  ## the whole suite on every newer Python that is found, with the newest libraries (ten minutes each)
 	@echo "Newer Pythons: $(or $(NEWER_PYTHONS),none was found)"
-	$(foreach python,$(NEWER_PYTHONS),$(call test_on,$(python),))
+	$(foreach python,$(NEWER_PYTHONS),$(call test_on,$(python),-m ""))
 
 test-newest:  ## the smaller suite on the newest Python that is found
 	@echo "Newer Pythons: $(or $(NEWER_PYTHONS),none was found)"

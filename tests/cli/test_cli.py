@@ -367,6 +367,7 @@ def test_the_set_that_is_not_bundled(tmp_path, monkeypatch, capsys):
     assert "delta_ailerons cannot be loaded" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_study(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(study.PROTOCOLS, "quick", TINY)
     assert run(["study", "quick", "--out", str(tmp_path), "--jobs", "1"]) == 0

@@ -28,6 +28,7 @@ def test_condition_numbers_are_those_of_the_paper(cell, biases):
     assert 0.5 < np.mean(regularized) / np.mean(plain) / cell.error < 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_hidden"), sorted(SINGULAR))
 def test_the_floor_cures_the_singular_cases(name, n_hidden):
     data, errors = load(name), []

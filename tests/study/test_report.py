@@ -29,6 +29,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_the_published_file_gives_the_same_report(folder, tmp_path):
     file = study.publish(folder, tmp_path / "results.parquet")
     again = study.report(file, tmp_path / "again")

@@ -32,6 +32,7 @@ def results(folder):
     return {key: line["rows"] for key, line in read_lines(folder).items()}
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_no_byte(finished, tmp_path):
     study.run(TINY, tmp_path, n_jobs=2)
     assert results(tmp_path) == results(finished)
@@ -65,6 +66,7 @@ study.run(TINY, {folder!r}, n_jobs=2)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_stopped(finished, tmp_path):
     code = SCRIPT.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path))
     process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
