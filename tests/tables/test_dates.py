@@ -93,7 +93,7 @@ def test_a_model_with_dates_is_saved_and_predicts_files_and_frames(tmp_path):
 
 
 def test_a_file_of_dates_alone(tmp_path):
-    frame = pd.DataFrame({"when": table()["when"].astype(str), "at": "10:30", "y": np.arange(120) / 7})
+    frame = pd.DataFrame({"when": table()["when"].dt.strftime("%Y-%m-%d"), "at": "10:30", "y": np.arange(120) / 7})
     frame.to_csv(tmp_path / "t.csv", index=False)
     problem = read_problem(tmp_path / "t.csv", "y")
     assert problem.left_out == {"at": "holds times of a day"}
