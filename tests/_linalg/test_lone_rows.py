@@ -3,6 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
+from support.device import on_device, to_numpy
 
 from ocrep import Factor
 from ocrep._linalg.blocks import RowBlocks
@@ -41,8 +42,8 @@ def lone(sentinel, n=20, n_features=4, n_targets=1):
 
 
 def rows_of(H, T, weight=None, block=6):
-    cuts = [slice(s, s + block) for s in range(0, len(H), block)]
-    return RowBlocks(lambda: iter([(H[c], T[c], None if weight is None else weight[c]) for c in cuts]))
+    cuts = [slice(s, min(s + block, H.shape[0])) for s in range(0, H.shape[0], block)]
+    return RowBlocks(lambda: iter([(H[c, :], T[c, :], None if weight is None else weight[c]) for c in cuts]))
 
 
 def outputs(spectrum, rows, gamma):
@@ -239,6 +240,18 @@ def test_a_gamma_for_each_target_is_that_of_the_target_alone():
         np.testing.assert_allclose(both[:, q], outputs(spectrum, rows, g)[:, q], rtol=1e-7, atol=1e-7)
         alone = np.concatenate([e for e, _ in left_out_errors(spectrum, rows, g)])[:, q]
         np.testing.assert_allclose(errors[:, q], alone, rtol=1e-7, atol=1e-7)
+
+
+def test_arrays_of_another_library_give_the_same():
+    H, T = singles(30, n_targets=2)
+    found = []
+    for put, back in ((np.asarray, np.asarray), (on_device, to_numpy)):
+        rows, spectrum = rows_of(put(H), put(T), block=97), Factor.of(put(H), put(T), intercept=True).spectrum()
+        left_out = np.concatenate([back(output) for output, _, _ in left_out_outputs(spectrum, rows, 1e-4)])
+        errors = np.concatenate([back(error) for error, _ in left_out_errors(spectrum, rows, 1e-4)])
+        found.append((left_out, errors, back(press(spectrum, rows, put(np.array([1e-4, 1.0]))))))
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize(
