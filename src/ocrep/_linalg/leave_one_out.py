@@ -136,10 +136,11 @@ class _Apart:
     gamma: float
     """The smallest γ that is asked for."""
     _places: list[np.ndarray] = field(default_factory=list)
-    """Their numbers in each block."""
+    """Their row numbers in each block."""
     _met: list[tuple[_Block, Array]] = field(default_factory=list)
-    """Them alone, and their features."""
+    """For each block that has some, these rows of it and their features."""
     _frequencies: bool = True
+    """Whether all weights so far are whole."""
 
     def add(self, block: _Block, encoded: Encoded) -> None:
         """Keep the rows of a block that have too much noise."""
@@ -150,13 +151,13 @@ class _Apart:
             self._met.append((block.some(places), as_float64(take_rows(encoded[0], places))))
 
     def closed(self) -> list[_Block]:
-        """Those that are too many for another fit, for the closed formula."""
+        """Those with less noise, where there are too many for another fit: the closed formula must do."""
         chosen = [mine for mine in self._chosen() if len(mine)]
         rest = [block.some(np.flatnonzero(~mine)) for (block, _), mine in zip(self._met, chosen, strict=True)]
         return [block for block in rest if block.U.shape[0]]
 
     def high_leverage(self, *, one: bool = False) -> HighLeverage | None:
-        """The others as a fit of all other rows sees them; None if there is none."""
+        """The rows with the most noise, as a fit of all other rows sees them; None if no row was put apart."""
         if not self._met:
             return None
         xp, chosen = array_namespace(self.spectrum.sigma), np.flatnonzero(np.concatenate(self._chosen()))

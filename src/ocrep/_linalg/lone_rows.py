@@ -26,9 +26,9 @@ from ocrep._linalg.svd import rank_tolerance
 _LEAST_LEFT = 1e-6
 MOST_NOISE = 1e-9
 """A share of noise that costs leave-one-out errors no more than these digits."""
-# What is wrong in 1 − Σu² at most.
+# The rounding error of 1 − Σu².
 _ROUNDING = 4.0 * EPS
-# Numbers may be so many times as large as others if their squares are to be in the range of float64.
+# The largest ratio to √γ whose square, times those of the data, is still in the range of float64.
 _FARTHEST = 1e120
 # K comes from products only if they cost no more than these digits.
 _MOST_LOST = 1e-10
@@ -104,7 +104,7 @@ class HighLeverage:
     def _for_each(self, gamma: np.ndarray, error: Callable[[Array, Array], Array]) -> Array:
         xp = array_namespace(self.T)
         found: dict[float, Array] = {}
-        for value in gamma.tolist():  # many targets have few different γ
+        for value in gamma.tolist():  # each γ is solved for once, for all its targets
             if value not in found:
                 found[value] = error(*self._alpha_and_left(value))
         if len(gamma) == 1:

@@ -125,9 +125,9 @@ def _few_of_each(y: np.ndarray, size: int) -> np.ndarray:
 
 
 def _few(y: np.ndarray, size: int) -> tuple[int, list[tuple[np.ndarray, np.ndarray]]]:
-    """How many rows of each label are a few; and for each column of y the numbers of its labels and how many there are.
+    """How many rows to keep of each label; and for each column of y the label numbers of its rows and their counts.
 
-    A few are fewer where labels are many. Since parts have no more labels than the whole, what they keep is enough.
+    Where labels are many, fewer rows of each are kept. Parts have no more labels than the whole, so they keep enough.
     """
     columns = y[:, None] if y.ndim == 1 else y
     codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]

@@ -84,9 +84,8 @@ def _class_numbers(T: np.ndarray) -> np.ndarray:
 def _softmax(outputs: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Slope and offset of the logits of all classes; of two classes, of their difference.
 
-    A class may have no row that counts: one that was only named, or whose weight is zero. Its logit is a constant so
-    small that its probability is less than one in twice as many as there are rows: the logits of the others add up to
-    zero, so that the largest is not negative.
+    A class may have no row that counts: one that was only named, or whose weight is zero. Its logit is −log(2n + 1) for
+    n rows, and its probability less than 1/(2n), since the logits of the others add up to zero and the largest is ≥ 0.
     """
     n_classes = max(2, outputs.shape[1])
     slope, offset = np.zeros((outputs.shape[1], n_classes)), np.full(n_classes, -math.log(2.0 * len(codes) + 1.0))

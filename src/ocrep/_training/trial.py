@@ -86,9 +86,9 @@ class Tried:
             raise too_few(folds.n_read, folds.plan)
         quick = quick_folds(folds) if rule.needs == "folds" and not recipe.auto_size else None
         rough = None if quick is None else quick.rough_spectrum()
-        if rough is None:  # of features that are all zero, eigenvalues tell nothing
-            quick = None
-        if quick is not None and rough is not None:
+        if quick is None or rough is None:
+            quick = None  # of features that are all zero, eigenvalues tell nothing
+        else:
             choice = rule.choose(rough.spectrum, folds=quick)
             if not is_confirmed(choice, quick):
                 quick = None
