@@ -8,7 +8,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
 # What other Pythons and older libraries could break, in a few minutes.
-SMALL_SUITE := tests/test_package.py tests/_features tests/_files tests/_linalg/test_factor.py \
+SMALL_SUITE := tests/test_package.py tests/_layers tests/_files tests/_linalg/test_factor.py \
 	tests/_linalg/test_parallel.py tests/_linalg/test_spectrum.py tests/_rows/test_scan.py \
 	tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/onnx tests/rules/test_rules.py tests/serialization \
 	tests/tables

@@ -17,7 +17,7 @@ import torch
 
 import ocrep
 from ocrep import PinvRegressor
-from ocrep._features.random_layer import WEIGHTS
+from ocrep._layers.random_layer import WEIGHTS
 
 N_ROWS, N_INPUTS, N_HIDDEN = 1_000_000, 20, 4096
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
 
 from ocrep import PinvRegressor, scan
-from ocrep._features.random_layer import WEIGHTS
+from ocrep._layers.random_layer import WEIGHTS
 
 ALPHAS = np.logspace(-8, 4, 50)
 

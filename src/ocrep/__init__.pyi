@@ -9,10 +9,10 @@ from ocrep import parts as parts
 from ocrep import report as report
 from ocrep import rules as rules
 from ocrep import study as study
-from ocrep._features.random_layer import RandomLayer as RandomLayer
+from ocrep._layers.random_layer import RandomLayer as RandomLayer
 from ocrep._linalg.factor import Factor as Factor
 from ocrep._linalg.spectrum import Spectrum as Spectrum
-from ocrep._rows.scan.scan import scan as scan
+from ocrep._rows.stream import scan as scan
 from ocrep.analysis import significance as significance
 from ocrep.analysis.compare import compare_rules as compare_rules
 from ocrep.analysis.compare import hidden_size_path as hidden_size_path

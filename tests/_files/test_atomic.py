@@ -12,8 +12,8 @@ import pytest
 
 import ocrep
 from ocrep import PinvRegressor
-from ocrep._files import atomic
-from ocrep._files.atomic import replacing
+from ocrep._files import writing
+from ocrep._files.writing import replacing
 from ocrep.onnx import save_onnx
 
 
@@ -102,7 +102,7 @@ def windows(monkeypatch):
 
     monkeypatch.setattr(os, "fsync", strict_fsync)
     monkeypatch.setattr(os, "replace", strict_replace)
-    monkeypatch.setattr(atomic, "_WAITS", (0.0, 0.0))
+    monkeypatch.setattr(writing, "_WAITS", (0.0, 0.0))
 
 
 def test_windows_takes_every_kind_of_file(windows, tmp_path):
@@ -149,5 +149,5 @@ def test_what_a_killed_write_left_is_found(tmp_path):
     target = tmp_path / "a+b.txt"
     with replacing(target) as part:
         part.write_text("new")
-        assert atomic.unfinished(target) == [part]
-    assert atomic.unfinished(target) == []
+        assert writing.unfinished(target) == [part]
+    assert writing.unfinished(target) == []

@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from ocrep._files.csv_lines import LONGEST_LINE
 from ocrep._files.formats import DataError, format_of
-from ocrep._files.frames import column_names, count_rows, read_blocks
 from ocrep._files.readers import CsvReader, FragmentReader, reader_of, readers_of_dataset
-from ocrep._files.row_file import RowFile
+from ocrep._files.reading import LONGEST_LINE
+from ocrep._files.row_file import RowFile, column_names, count_rows, read_blocks
 from ocrep._files.writing import OutputError, check_output, table_writer, writing
 
 FORMATS = ("csv", "tsv", "csv.gz", "tsv.gz", "parquet", "pq", "feather", "arrow")
@@ -224,7 +223,7 @@ class CountingFile(io.RawIOBase):
 def test_a_file_without_a_header_is_not_read_whole(tmp_path, monkeypatch, byte, message):
     path, endless = tmp_path / "endless.csv.gz", CountingFile(byte)
     path.write_bytes(b"not looked at")
-    monkeypatch.setattr("ocrep._files.csv_lines.gzip.open", lambda *_: io.BufferedReader(endless))
+    monkeypatch.setattr("ocrep._files.reading.gzip.open", lambda *_: io.BufferedReader(endless))
     with pytest.raises(DataError, match=message):
         column_names(path)
     assert endless.n_read <= LONGEST_LINE + 2**17

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.gram import PROVED_CONDITION
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.gram import PROVED_CONDITION, REFINED_CONDITION
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.passes import LocalPasses
-from ocrep._linalg.preconditioned import REFINED_CONDITION
 from ocrep._linalg.solve import solve
 
 N, M, BLOCK = 3000, 24, 500

@@ -10,12 +10,20 @@ from hypothesis import strategies as st
 from support.problems import smooth_problem
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
-from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.gram import PROVED_CONDITION, RESIDUAL_SHARE, GramSums, shifted_root
+from ocrep._linalg.gram import (
+    ALIKE_CONDITION,
+    PROVED_CONDITION,
+    REFINED_CONDITION,
+    RESIDUAL_SHARE,
+    GramSums,
+    PreconditionedSums,
+    refined,
+    shifted_root,
+)
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.passes import LocalPasses
-from ocrep._linalg.preconditioned import ALIKE_CONDITION, REFINED_CONDITION, PreconditionedSums, refined
 from ocrep._linalg.solve import solve
-from ocrep._linalg.triangular_root import Products, root
+from ocrep._linalg.triangle import Products, root
 
 N, M, BLOCK = 3000, 24, 500
 

@@ -9,10 +9,10 @@ from support.device import on_device
 
 from ocrep import TikhonovRegressor, rules
 from ocrep._linalg import held_out
-from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.folds import held_out as held_out_pairs
 from ocrep._linalg.held_out import HELD_OUT_ERROR, are_proved, errors_from_rows
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
 

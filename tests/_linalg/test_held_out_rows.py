@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.device import on_device, to_numpy
 
-from ocrep._linalg import held_out_rows
-from ocrep._linalg.held_out_rows import squared_errors
+from ocrep._linalg import spectrum
+from ocrep._linalg.spectrum import squared_errors
 
 N, M, Q = 30, 25, 40
 
@@ -37,13 +37,13 @@ def test_the_errors_are_those_of_each_gamma_by_itself(kappa, span):
 def test_far_fewer_products_than_gammas_are_formed(monkeypatch):
     P, Z, T, values = problem(1e3)
     formed = []
-    by_combinations = held_out_rows._by_combinations
+    by_combinations = spectrum._by_combinations
 
     def counted(P, Z, T, weights, combinations):
         formed.append(len(combinations))
         return by_combinations(P, Z, T, weights, combinations)
 
-    monkeypatch.setattr(held_out_rows, "_by_combinations", counted)
+    monkeypatch.setattr(spectrum, "_by_combinations", counted)
     for n_gammas in (100, 400):
         formed.clear()
         squared_errors(P, Z, T, np.geomspace(1e-10, 1e4, n_gammas)[:, None], gains_of(values))

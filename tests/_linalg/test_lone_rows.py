@@ -6,8 +6,8 @@ import pytest
 from support.device import on_device, to_numpy
 
 from ocrep import Factor
-from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.leave_one_out import left_out_errors, left_out_outputs, press, press_by_target
+from ocrep._linalg.parallel import RowBlocks
 
 SENTINELS = [1e7, 1e10, 1e12]
 intercepts = pytest.mark.parametrize("intercept", [False, True])

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ocrep._linalg.fold_sums import FoldGrams
-from ocrep._linalg.gram import GramSums
+from ocrep._linalg.gram import FoldGrams, GramSums
 
 
 def grams(n_folds, intercept, seed=0):

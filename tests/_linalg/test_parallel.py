@@ -16,11 +16,21 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovRegressor
 from ocrep._linalg import parallel
-from ocrep._linalg.blocks import BLOCK_ENTRIES
 from ocrep._linalg.gram import GramSums
-from ocrep._linalg.heights import CHUNK_ENTRIES as CHUNK
-from ocrep._linalg.heights import WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, workers_for
-from ocrep._linalg.parallel import CHUNK_ENTRIES, accumulate, on_chunks, one_blas_thread, worker_count
+from ocrep._linalg.parallel import (
+    BLOCK_ENTRIES,
+    THREAD_ENTRIES,
+    WIDEST_SHARED,
+    WORKER_ENTRIES,
+    accumulate,
+    chunk_rows,
+    item_rows,
+    on_chunks,
+    one_blas_thread,
+    worker_count,
+    workers_for,
+)
+from ocrep._linalg.parallel import CHUNK_ENTRIES as CHUNK
 from ocrep._linalg.passes import reflected_rows
 
 
@@ -41,7 +51,7 @@ def test_every_row_is_worked_on_once(threads, number, n_rows):
     def work(chunk):
         seen[chunk] += 1
 
-    on_chunks(lambda height: work, n_rows, CHUNK_ENTRIES // 100)
+    on_chunks(lambda height: work, n_rows, THREAD_ENTRIES // 100)
     assert (seen == 1).all()
 
 
@@ -56,9 +66,9 @@ def test_several_threads_share_the_work_and_blas_is_left_as_it_was(threads):
         names.add(threading.current_thread().name)
         during.append(blas_threads())
         # Another caller begins and ends while this one is at work.
-        on_chunks(lambda height: lambda part: None, 100, CHUNK_ENTRIES)
+        on_chunks(lambda height: lambda part: None, 100, THREAD_ENTRIES)
 
-    on_chunks(lambda height: work, 9 * 16, CHUNK_ENTRIES)
+    on_chunks(lambda height: work, 9 * 16, THREAD_ENTRIES)
     assert len(names) > 1
     assert during == [[1] * len(before)] * 9
     assert blas_threads() == before
@@ -72,7 +82,7 @@ def test_an_error_in_a_thread_is_raised(threads):
             raise FloatingPointError("here")
 
     with pytest.raises(FloatingPointError, match="here"):
-        on_chunks(lambda height: work, 10 * 16, CHUNK_ENTRIES)
+        on_chunks(lambda height: work, 10 * 16, THREAD_ENTRIES)
 
 
 def test_the_number_of_workers_follows_limits_of_the_user_and_the_machine(monkeypatch):

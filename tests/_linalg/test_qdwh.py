@@ -6,7 +6,7 @@ from support.device import on_device, to_numpy
 
 from ocrep._linalg.arrays import EPS
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.qdwh import svd_by_polar
+from ocrep._linalg.triangle import svd_by_polar
 
 
 def triangle(size, kappa, seed=0):

@@ -7,8 +7,7 @@ from support.problems import numbers_of, random_problem, with_condition
 
 from ocrep import Factor, rules
 from ocrep._linalg import quick_folds as module
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.quick_folds import quick_folds
 from ocrep.rules.fold_rule import is_confirmed
 

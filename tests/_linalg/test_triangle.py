@@ -11,11 +11,10 @@ from support.device import on_device, to_numpy
 
 import ocrep._linalg.triangle
 from ocrep import Factor, TikhonovRegressor
-from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.gram import GramSums, shifted_root
+from ocrep._linalg.gram import GramSums, PreconditionedSums, shifted_root
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.passes import LocalPasses
-from ocrep._linalg.preconditioned import PreconditionedSums
 from ocrep._linalg.solve import solve
 from ocrep._linalg.triangle import Triangle
 

@@ -11,14 +11,13 @@ import pytest
 from support.device import on_device, to_numpy
 
 from ocrep import Factor, PinvRegressor, TikhonovClassifier, TikhonovRegressor, load_model, save_model
-from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs, press
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
+from ocrep._linalg.spectrum import variance_factor
 from ocrep._linalg.triangle import Triangle
-from ocrep._linalg.uncertainty import variance_factor
 from ocrep._linalg.wide import KERNEL_CONDITION
 
 N, M, Q = 16, 36, 2

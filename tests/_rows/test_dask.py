@@ -20,9 +20,9 @@ from support.tables import INPUTS, table_of_rows
 
 import ocrep
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._rows.dask import is_dask
-from ocrep._rows.dask.partitions import ARITY, Partitions
+from ocrep._linalg.folds import FoldPlan
+from ocrep._rows.block import is_dask
+from ocrep._rows.dask import ARITY, Partitions
 
 N = 1200
 KNOWN = (500, 0, 37, 1, 662)  # any height, zero included
@@ -458,7 +458,7 @@ def test_only_one_module_imports_dask():
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             if any(name.split(".")[0] in ("dask", "distributed") for name in names):
                 importers.add(path.relative_to(source).as_posix())
-    assert importers == {"_rows/dask/partitions.py"}
+    assert importers == {"_rows/dask.py"}
 
 
 def test_what_is_a_dask_collection(rows):

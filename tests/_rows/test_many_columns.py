@@ -5,7 +5,7 @@ import pytest
 
 from ocrep import scan
 from ocrep._files.formats import DataError, check_columns
-from ocrep._rows.scan.files import _check_no_more
+from ocrep._rows.sources import _check_no_more
 
 N = 1_000
 

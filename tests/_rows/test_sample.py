@@ -11,7 +11,7 @@ from scipy import sparse, stats
 from support.device import on_device
 
 from ocrep._rows.block import Block
-from ocrep._rows.sample import RowSample
+from ocrep._rows.survey import RowSample
 
 NAMES = np.array(["a", "bc", "d"])
 

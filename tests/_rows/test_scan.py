@@ -20,7 +20,7 @@ from support.small_blocks import use_small_blocks
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, scan
 from ocrep._files.readers import BLOCK_BYTES, ParquetReader
 from ocrep._rows.block import recut
-from ocrep._rows.scan.arrays import is_on_disk
+from ocrep._rows.sources import is_on_disk
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ from ocrep import (
     save_model,
     scan,
 )
-from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.passes import LocalPasses
-from ocrep._rows.groups import MOST_GROUPS, keys_of
+from ocrep._rows.block import MOST_GROUPS, keys_of
 
 N, M, GROUPS = 400, 6, 8
 GAMMAS = np.array([1e-6, 1e-3, 1.0, 100.0])

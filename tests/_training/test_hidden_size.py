@@ -6,11 +6,9 @@ from support.advice import some_advice
 from support.problems import PAPER, random_problem, smooth_problem, with_condition
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, hidden_size_path, rules
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.quick_folds import quick_folds
-from ocrep._training.held_out import cv_error_of
-from ocrep._training.hidden_size import quick_error, search
+from ocrep._training.train import cv_error_of, quick_error, search
 from ocrep.datasets import load
 from ocrep.rules.cross_validation import mean_squared_error
 

@@ -10,7 +10,7 @@ from support.device import on_device, to_numpy
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame
 from support.small_blocks import use_small_blocks
 
-import ocrep._features.pairs
+import ocrep._layers.pairs
 import ocrep._training.recipe
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, scan
 
@@ -28,7 +28,7 @@ def _small_blocks(monkeypatch):
 @pytest.fixture(params=[10_000, 200], ids=["all rows", "some rows"])
 def sample_rows(request, monkeypatch):
     """Samples that hold all rows, and samples that do not."""
-    for module in (ocrep._training.recipe, ocrep._features.pairs):
+    for module in (ocrep._training.recipe, ocrep._layers.pairs):
         monkeypatch.setattr(module, "SAMPLE_ROWS", request.param)
     return request.param
 

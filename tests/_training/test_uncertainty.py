@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from support.problems import PAPER, smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
-from ocrep._linalg.uncertainty import noise_variance
+from ocrep._linalg.spectrum import noise_variance
 from ocrep.datasets import load
 
 

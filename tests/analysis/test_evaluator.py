@@ -5,7 +5,7 @@ import pytest
 from support.problems import random_problem, smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovRegressor, rules
-from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldPlan
 from ocrep.analysis.evaluator import Evaluator, gamma_grid
 
 X, Y = smooth_problem(150, 5)

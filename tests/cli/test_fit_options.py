@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import recall_score, roc_auc_score
 
 from ocrep import load_model, rules
-from ocrep._features.activations import ACTIVATIONS
-from ocrep._features.random_layer import RandomLayer
+from ocrep._layers.activations import ACTIVATIONS
+from ocrep._layers.random_layer import RandomLayer
 from ocrep.cli import exit_codes
 from ocrep.cli.app import app
 from ocrep.cli.examples import EXAMPLES

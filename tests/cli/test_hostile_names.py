@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ocrep._files.visible import visible
+from ocrep._files.formats import visible
 from ocrep.cli.exit_codes import DATA, MODEL, OUTPUT, USAGE
 from ocrep.cli.running import LONGEST_MESSAGE, run
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ocrep import datasets
-from ocrep.datasets import delta_ailerons
+from ocrep.datasets import loader
 
 BUNDLED = [record.name for record in datasets.info() if record.bundled]
 TARGET_MEAN = {"abalone": 9.9337, "machine_cpu": 105.622, "housing": 22.5328}
@@ -32,7 +32,7 @@ VALUES = np.array([[0.002, 0.5, 0.0, 1.0, 2.0, -3e-4], [4.0, 5.0, 6.0, 7.0, 8.0,
 
 @pytest.fixture
 def known_checksum(monkeypatch):
-    monkeypatch.setattr(delta_ailerons, "SHA256", delta_ailerons.checksum(VALUES))
+    monkeypatch.setattr(loader, "SHA256", loader.checksum(VALUES))
 
 
 @pytest.fixture
@@ -189,18 +189,18 @@ def test_names_and_info_need_no_numpy():
 
 
 def test_csv_and_arff_give_the_same_numbers():
-    csv, arff = delta_ailerons.parse_csv(CSV_TEXT), delta_ailerons.parse_arff(ARFF_TEXT)
+    csv, arff = loader.parse_csv(CSV_TEXT), loader.parse_arff(ARFF_TEXT)
     np.testing.assert_array_equal(csv, VALUES)
     assert csv.tobytes() == arff.tobytes() == VALUES.tobytes()  # to the bit, the sign of zero too
 
 
 def test_checksum_sees_values_and_row_order_but_not_memory_layout():
     known = hashlib.sha256(struct.pack("<12d", *VALUES.ravel())).hexdigest()
-    assert delta_ailerons.checksum(VALUES) == known
-    assert delta_ailerons.checksum(np.asfortranarray(VALUES)) == known
-    assert delta_ailerons.checksum(VALUES.astype(">f8")) == known
-    assert delta_ailerons.checksum(VALUES[::-1]) != known
-    assert delta_ailerons.checksum(np.nextafter(VALUES, 1)) != known
+    assert loader.checksum(VALUES) == known
+    assert loader.checksum(np.asfortranarray(VALUES)) == known
+    assert loader.checksum(VALUES.astype(">f8")) == known
+    assert loader.checksum(VALUES[::-1]) != known
+    assert loader.checksum(np.nextafter(VALUES, 1)) != known
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,13 @@ from support.device import DEVICE, LIBRARY, on_device, to_numpy, xp
 from support.problems import random_problem
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
-from ocrep._features.activations import ACTIVATIONS
-from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
+from ocrep._layers.activations import ACTIVATIONS
+from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
-from ocrep._linalg.uncertainty import noise_variance, variance_factor
+from ocrep._linalg.spectrum import noise_variance, variance_factor
 from ocrep.serialization import ModelFileError, save_model
 
 

@@ -164,7 +164,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     options = {"n_hidden": 12, "weight_scale": 3.0, "fit_intercept": True}
     w = np.random.default_rng(0).uniform(0, 2, 300)
     whole = small(**options).fit(X, y, sample_weight=w)
-    monkeypatch.setattr("ocrep._training.learned.block_rows", lambda *columns, **options: 37)
+    monkeypatch.setattr("ocrep._training.recipe.block_rows", lambda *columns, **options: 37)
     blocks = small(**options).fit(X, y, sample_weight=w)
     assert blocks.gamma_ == pytest.approx(whole.gamma_, rel=1e-10)
     np.testing.assert_allclose(blocks.predict(X), whole.predict(X), rtol=1e-9)
@@ -493,7 +493,7 @@ def test_rows_without_weight_in_front_do_not_matter_to_the_gram_route(gamma):
     weight[:40_000] = 0.0
     X[:50_000] -= 7.0  # the means drift, so that a wrong shift would show
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ocrep._training.learned.BLOCK_ENTRIES", 2**17)
+        patch.setattr("ocrep._training.recipe.BLOCK_ENTRIES", 2**17)
         model = TikhonovRegressor(gamma, solver="gram").fit(X, y, sample_weight=weight)
     expected = TikhonovRegressor(gamma, solver="qr").fit(X[40_000:], y[40_000:])
     np.testing.assert_allclose(model.gamma_, expected.gamma_, rtol=1e-5)

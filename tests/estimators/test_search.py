@@ -34,10 +34,10 @@ from ocrep import (
     save_model,
     scan,
 )
-from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldPlan
 from ocrep._rows.block import Block
-from ocrep._rows.sample import RowSample
-from ocrep._training.held_out import TEMPERATURES
+from ocrep._rows.survey import RowSample
+from ocrep._training.train import TEMPERATURES
 from ocrep.onnx import to_onnx
 
 LAYERS = [
@@ -346,7 +346,7 @@ def test_verbose_prints_a_line_per_candidate(capsys):
 
 def test_a_terminal_sees_how_far_a_long_search_has_come(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("ocrep.estimators.progress._PATIENCE", -1.0)
+    monkeypatch.setattr("ocrep.estimators.search._PATIENCE", -1.0)
     PinvRegressorCV(LAYERS[:2], random_state=0).fit(X, Y)
     shown = capsys.readouterr().err
     assert "candidate 2 of 2" in shown

@@ -23,7 +23,7 @@ from ocrep import (
     save_model,
     scan,
 )
-from ocrep._training.held_out import _log_losses
+from ocrep._training.train import _log_losses
 from ocrep.onnx import OnnxExportError, to_onnx
 
 X, Y = make_multilabel_classification(150, 8, n_classes=4, n_labels=2, random_state=0)

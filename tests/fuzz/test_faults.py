@@ -14,7 +14,7 @@ import pytest
 from support.fuzzing import LONG, attempt, command, judge
 
 from ocrep import load_model
-from ocrep._files import atomic
+from ocrep._files import writing
 from ocrep.cli.exit_codes import DATA, FINE, OUTPUT
 from ocrep.cli.running import run
 
@@ -157,7 +157,7 @@ def test_every_step_of_writing_may_fail(here, asked, call, kind, monkeypatch):
     if asked is PREDICT:
         attempt(*FIT)
     with monkeypatch.context() as patch:
-        patch.setattr(*{"fsync": (atomic.os, "fsync", fail)}.get(call, (Path, call, fail)))
+        patch.setattr(*{"fsync": (writing.os, "fsync", fail)}.get(call, (Path, call, fail)))
         code, _, err = command(*asked)
     assert not judge(code, err, allowed=(OUTPUT,))
     assert not out.exists()

@@ -23,9 +23,9 @@ from ocrep.literature import (
     RELMRegressor,
     TROPELMRegressor,
 )
+from ocrep.literature.elm import robust_weights
 from ocrep.literature.op_elm import rank_units
 from ocrep.literature.pruned import PATHS, bic
-from ocrep.literature.relm import robust_weights
 
 REGRESSORS = [ELMRegressor, RELMRegressor, TROPELMRegressor, OPELMRegressor, PrunedELMRegressor]
 EVERY = [*REGRESSORS, ELMClassifier, RELMClassifier]

@@ -32,7 +32,7 @@ from ocrep import (
     datasets,
     literature,
 )
-from ocrep._features.activations import ACTIVATIONS
+from ocrep._layers.activations import ACTIVATIONS
 from ocrep.estimators import NETWORKS
 from ocrep.literature import (
     ELMClassifier,

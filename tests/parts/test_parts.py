@@ -23,7 +23,7 @@ from ocrep import (
     scan,
 )
 from ocrep.parts import Part, Survey
-from ocrep.parts import archive as parts_archive
+from ocrep.parts import summaries as parts_archive
 
 N, CUTS = 900, [(0, 300), (300, 310), (310, 700), (700, 900)]
 X, Y = smooth_problem(N, 4)

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from support.problems import random_problem, smooth_problem, with_condition, with_spectrum
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules
-from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldPlan
 from ocrep.report import Facts, RuleLine, diagnose, judge, write_report
 from ocrep.report.page import render
 from ocrep.report.wording import readable

@@ -13,10 +13,9 @@ from sklearn.linear_model import RidgeCV
 from support.problems import augmented_solution, choose, evidence, numbers_of, random_problem, with_condition
 
 from ocrep import Factor, RandomLayer, rules
-from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs, press
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._training.recipe import plan_of
 from ocrep.rules.cross_validation import fold_errors, mean_squared_error, misclassified
 
@@ -412,7 +411,7 @@ def test_gammas_in_pieces_give_the_same_answers(monkeypatch):
         )
 
     whole = answers()
-    monkeypatch.setattr("ocrep._linalg.blocks.BLOCK_ENTRIES", 50)
+    monkeypatch.setattr("ocrep._linalg.parallel.BLOCK_ENTRIES", 50)
     for ours, expected in zip(answers(), whole, strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-12)
 

@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 from support.problems import evidence, random_problem, with_condition
 
 from ocrep import Factor, rules
-from ocrep._linalg.by_target import direction_sums, dof, residual_dof, rss
 from ocrep._linalg.some_targets import of_targets
+from ocrep._linalg.spectrum import direction_sums, dof, residual_dof, rss
 from ocrep.rules.criteria import CriterionRule
 from ocrep.rules.cross_validation import errors_by_target
 from ocrep.rules.per_target import PerTarget

@@ -39,7 +39,7 @@ from ocrep import (
     rules,
     save_model,
 )
-from ocrep._features.activations import ACTIVATIONS
+from ocrep._layers.activations import ACTIVATIONS
 from ocrep.literature import (
     ELMClassifier,
     ELMRegressor,

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ocrep import Factor
-from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.parallel import RowBlocks
 
 PAPER = {"gamma": "ocrep", "direct_link": False, "fit_intercept": False}
 """The network of the paper."""

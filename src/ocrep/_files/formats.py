@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+from unicodedata import category
 
 FilePath: TypeAlias = str | os.PathLike[str]
 _TEXT = {".csv": "csv", ".tsv": "csv", ".txt": "csv"}
@@ -88,3 +92,60 @@ def nearest(name: str, known: Sequence[str]) -> str:
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
     return f"it has {', '.join(map(repr, known[:8]))}{' and more' if len(known) > 8 else ''}."
+
+
+# ------------------------------------------------------------------------------
+# The files that a path, a folder or a pattern stands for.
+
+
+def paths_of(name: str) -> list[str]:
+    """The files that a path, a folder or a glob stands for, in the order of their names."""
+    if os.path.isdir(name):
+        found = [os.path.join(root, file) for root, _, files in os.walk(name) for file in files]
+        paths = sorted(path for path in found if is_table(path))
+        if not paths:
+            raise DataError(f"The folder {name} holds no Parquet, CSV, Feather or Arrow files.")
+        return paths
+    if os.path.exists(name) or not glob.has_magic(name):
+        return [name]
+    found = sorted(glob.glob(name, recursive=True))
+    # A folder with a file's suffix is what Spark and Dask write as one table.
+    paths = [path for match in found if os.path.isfile(match) or is_table(match) for path in paths_of(match)]
+    if not paths:
+        raise DataError(f"No file matches {name}.")
+    return paths
+
+
+# ------------------------------------------------------------------------------
+# Text from files made safe for a terminal.
+
+
+# ASCII but for control characters, and line ends and tabs, which harm nothing.
+_PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
+_SPACES, _HIDDEN = "Zs", "CZ"
+
+
+def visible(text: str) -> str:
+    """The text with control characters, marks of direction and bytes that are not UTF-8 as \\uXXXX.
+
+    A column name may hold the escape sequences that recolour, rename or clear a terminal.
+    """
+    return text if _PLAIN.fullmatch(text) else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    kind = category(character)
+    if character in "\n\t" or kind == _SPACES or kind[0] not in _HIDDEN:
+        return character
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+
+
+class VisibleOutput:
+    """Standard output, for a writer of text that does not know whether it writes to a terminal."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stdout, name)

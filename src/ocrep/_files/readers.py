@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,10 +17,11 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
+from pyarrow.fs import FileSelector, FileSystem, FileType
 
-from ocrep._files.csv_lines import first_fault, head_of
-from ocrep._files.formats import DataError, FilePath, check_file, format_of
-from ocrep._files.reading import Reading
+from ocrep._files.convert import MISSING_WORDS
+from ocrep._files.formats import DataError, FilePath, Format, check_file, format_of, is_table
+from ocrep._files.reading import Reading, first_fault, head_of
 
 BLOCK_ROWS = 2**15
 PLAIN = Reading()
@@ -322,3 +324,129 @@ def _range_of(metadata: Any, columns: Sequence[str]) -> Range | None:
 def _ends(statistics: Any) -> tuple[float, float]:
     stated = statistics is not None and statistics.has_min_max and isinstance(statistics.min, bool | int | float)
     return (statistics.min, statistics.max) if stated else (np.nan, np.nan)
+
+
+# ------------------------------------------------------------------------------
+# A data frame in memory, read as a file of rows is.
+
+
+NAME = "The frame"
+
+
+def as_table(frame: Any) -> Any:
+    """A pandas or polars frame, or an Arrow table, as an Arrow table; raises unless all columns have names of text."""
+    if isinstance(frame, pyarrow.Table):
+        return frame
+    if hasattr(frame, "to_arrow"):
+        return frame.to_arrow()
+    if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
+        raise TypeError(
+            f"fit_table takes a pandas or polars data frame, or an Arrow table, not {type(frame).__name__}: "
+            "for arrays use PinvRegressorCV or PinvClassifierCV."
+        )
+    numbered = [name for name in frame.columns if not isinstance(name, str)]
+    if numbered:
+        raise DataError(f"The column name {numbered[0]!r} of the frame is not text: rename the columns.")
+    try:
+        return pyarrow.Table.from_pandas(frame, preserve_index=False)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"The frame cannot be read: {'; '.join(map(str, error.args))}.") from error
+
+
+class FrameReader(FileReader):
+    """The columns and types of a frame, in slices; nothing is copied."""
+
+    def __init__(self, table: Any, *, block_rows: int = BLOCK_ROWS) -> None:
+        super().__init__(NAME, block_rows=block_rows)
+        self._table = table
+
+    def column_names(self) -> list[str]:
+        """The names of the columns in order; raise if one appears twice."""
+        return self._checked(list(self._table.column_names))
+
+    def _schema(self, names: Sequence[str]) -> Any:
+        return self._table.schema
+
+    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
+        return self._cut(self._table.select(list(columns)).combine_chunks().to_batches())
+
+    def n_rows(self) -> int:
+        """Those of the frame."""
+        return int(self._table.num_rows)
+
+
+# ------------------------------------------------------------------------------
+# Files named by addresses such as s3://bucket/folder/*.parquet, on every file system that Arrow knows.
+
+
+# Two letters at least: C:// is a drive.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def is_address(name: str) -> bool:
+    """Whether a name says on which file system it lies."""
+    return _ADDRESS.match(name) is not None
+
+
+def readers_at(address: str) -> list[Reader]:
+    """Readers of the files that an address stands for: a file, a folder, or a pattern with `*` and `**`."""
+    try:
+        filesystem, path = FileSystem.from_uri(address)
+        paths = _paths(filesystem, path, address)
+        readers = []
+        for form, some in groupby(paths, format_of):
+            dataset = pyarrow.dataset.dataset(list(some), filesystem=filesystem, format=_as_arrow(form))
+            readers += readers_of_dataset(dataset)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(
+            f"{address} cannot be opened ({str(error).splitlines()[0]}): Arrow knows file://, s3://, gs://, "
+            "abfss:// and hdfs://, and takes credentials from the environment."
+        ) from error
+    return readers
+
+
+def _paths(filesystem: Any, path: str, address: str) -> list[str]:
+    """All files in the order of their names; each has a known suffix."""
+    if "*" in path:
+        fixed, _, rest = path.partition("*")
+        folder = fixed.rpartition("/")[0]
+        matching = re.compile(_regex(path))
+        infos = filesystem.get_file_info(FileSelector(folder, allow_not_found=True, recursive="/" in f"*{rest}"))
+        found = [info for info in infos if matching.fullmatch(info.path)]
+    else:
+        found = [filesystem.get_file_info(path)]
+        if found[0].type == FileType.File:
+            if not found[0].size:
+                raise DataError(f"{address} is empty.")
+            return [path]
+    paths = [
+        file for info in sorted(found, key=lambda info: info.path) for file in _tables(filesystem, info, "*" in path)
+    ]
+    if not paths:
+        raise DataError(f"There are no Parquet, CSV, Feather or Arrow files at {address}.")
+    return list(dict.fromkeys(paths))
+
+
+def _tables(filesystem: Any, info: Any, matched: bool) -> list[str]:
+    """A file itself, or the tables of a folder; of matched folders, those that Spark and Dask write as one table."""
+    if info.type == FileType.File:
+        return [info.path]
+    if info.type != FileType.Directory or (matched and not is_table(info.path)):
+        return []
+    inside = filesystem.get_file_info(FileSelector(info.path, recursive=True))
+    return sorted(file.path for file in inside if file.type == FileType.File and is_table(file.path))
+
+
+def _regex(pattern: str) -> str:
+    """`*` matches within a name, `**` any number of folders."""
+    parts = re.split(r"(\*\*/|\*)", pattern)
+    return "".join({"**/": "(?:.*/)?", "*": "[^/]*"}.get(part, re.escape(part)) for part in parts)
+
+
+def _as_arrow(form: Format) -> Any:
+    if form.kind != "csv":
+        return "ipc" if form.kind == "arrow" else form.kind
+    return pyarrow.dataset.CsvFileFormat(
+        pyarrow.csv.ParseOptions(delimiter="\t" if form.tabs else ",", newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(null_values=MISSING_WORDS),
+    )

@@ -2,23 +2,104 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from ocrep._files.atomic import replacing
-from ocrep._files.formats import DataError, FilePath, Format, format_of, is_utf8
-from ocrep._files.visible import VisibleOutput
+from ocrep._files.formats import DataError, FilePath, Format, VisibleOutput, format_of, is_utf8
+
+# ------------------------------------------------------------------------------
+# Files of named arrays (`.npz`), read without running code.
+
+
+def read_arrays(file: Any) -> dict[str, np.ndarray]:
+    """All arrays of an open `.npz` file; pickled objects raise."""
+    held = np.load(file, allow_pickle=False)
+    if not isinstance(held, Mapping):
+        raise ValueError("it is a single array")
+    return dict(held)
+
+
+def check_names(held: Mapping[str, np.ndarray], needed: set[str]) -> None:
+    """Raise if arrays are lacking."""
+    lacking = needed - held.keys()
+    if lacking:
+        raise ValueError(f"it lacks {', '.join(sorted(lacking))}")
+
+
+# ------------------------------------------------------------------------------
+# Files that are complete or absent: written under a temporary name, then renamed.
+
+
+# On POSIX a rename is refused only where no waiting helps.
+_WAITS = (0.05, 0.2, 0.75) if os.name == "nt" else ()
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path in the same folder that replaces `path` at the end; on error it is removed.
+
+    A rename within one file system is atomic, so an interrupted write leaves the old file as it was. If `path` is a
+    symbolic link, the link stays and the file it points to is replaced.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        # A rename over a device such as /dev/null, by a user who may, would take it from every program.
+        raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
+    part = target.with_name(_part_name(target, uuid4().hex[:8]))
+    # Until it has the mode of the file it replaces, only its owner may read it.
+    part.touch(mode=0o600 if target.exists() else 0o666, exist_ok=False)
+    try:
+        yield part
+        with part.open("r+b") as written:  # Windows flushes only files that are open for writing
+            os.fsync(written.fileno())
+        if target.exists():
+            part.chmod(target.stat().st_mode & 0o777)
+        _rename(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _rename(part: Path, target: Path) -> None:
+    """Rename, and wait for a program that has the target open, such as a virus scanner: Windows refuses until then."""
+    for seconds in _WAITS:
+        try:
+            part.replace(target)
+        except PermissionError:
+            time.sleep(seconds)
+        else:
+            return
+    part.replace(target)
+
+
+def unfinished(path: str | os.PathLike[str]) -> list[Path]:
+    """Temporary files that writes of `path` left because the process was killed."""
+    target = Path(os.path.realpath(path))
+    pattern = re.compile(re.escape(_part_name(target, "#")).replace("\\#", "[0-9a-f]{8}"))
+    return [other for other in target.parent.glob(".*.part") if pattern.fullmatch(other.name)]
+
+
+def _part_name(target: Path, unique: str) -> str:
+    # Most systems allow 255 bytes for a name.
+    return f".{os.fsdecode(os.fsencode(target.name)[:200])}.{unique}.part"
+
+
+# ------------------------------------------------------------------------------
 
 STANDARD_OUTPUT = "-"
 Write = Callable[[Any], None]

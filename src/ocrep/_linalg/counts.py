@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, as_float64, as_floats, device_of
-from ocrep._linalg.blocks import row_slices
+from ocrep._linalg.parallel import row_slices
 
 # 2 MB of float64: so much of rows that are kept in another form is converted at a time.
 PIECE_ENTRIES = 2**18

@@ -11,13 +11,10 @@ import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
 from ocrep._linalg.counts import Counts, RowBlock, counted
-from ocrep._linalg.held_out_rows import HeldOut
-from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
-from ocrep._linalg.svd import are_varying, svd_and_rank, without_constants
-from ocrep._linalg.svd import rank_tolerance as rank_tolerance
-from ocrep._linalg.triangle import Part, Triangle, column_lengths
-from ocrep._linalg.wide import WideProblem
-from ocrep._linalg.wide_rows import WideRows
+from ocrep._linalg.spectrum import HeldOut, Spectrum, StoredVectors, spectrum_of
+from ocrep._linalg.triangle import Part, Triangle, are_varying, column_lengths, svd_and_rank, without_constants
+from ocrep._linalg.triangle import rank_tolerance as rank_tolerance
+from ocrep._linalg.wide import WideProblem, WideRows
 
 
 @dataclass(frozen=True, eq=False, repr=False)

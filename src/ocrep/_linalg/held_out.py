@@ -11,12 +11,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, to_device_of
-from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.counts import RowBlock
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.fold_plan import FoldPlan, fold_numbers
-from ocrep._linalg.folds import FoldFactors, held_out
-from ocrep._linalg.heights import chunk_rows
+from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers, held_out
+from ocrep._linalg.parallel import RowBlocks, chunk_rows
 from ocrep._linalg.passes import Passes, Step, chunks, encoder
 from ocrep._linalg.spectrum import Spectrum
 

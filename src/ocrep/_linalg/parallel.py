@@ -2,23 +2,117 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from threading import Condition, Event, Lock, Thread
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from joblib import cpu_count
+
+# ------------------------------------------------------------------------------
+# How much memory this process may still take.
+
+
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def available_memory() -> int | None:
+    """Bytes that are free, or that a container still allows; None where the system does not tell."""
+    told = [size for size in (_free(), _allowed()) if size is not None]
+    return min(told) if told else None
+
+
+def _free() -> int | None:
+    """Linux says how much could be taken without swapping."""
+    for line in _read(_MEMINFO).splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return int(value.split()[0]) * 1024
+    return None
+
+
+def _allowed() -> int | None:
+    limit, used = (_read(_CGROUP / name).strip() for name in ("memory.max", "memory.current"))
+    return max(0, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except OSError:
+        return ""
+
+
+# ------------------------------------------------------------------------------
+# Rows in blocks: how many at a time, and blocks that can be read again.
+
+
+# Features, targets and weights of some rows.
+Encoded: TypeAlias = tuple[Any, Any, Any]
+
+# About 16 MB of float64: large enough for BLAS-3 to run at full speed, small enough to stay near the caches.
+BLOCK_ENTRIES = 2**21
+
+
+def slices_of(n: int, entries_each: int) -> Iterator[slice]:
+    """Slices of `n` things, each of which needs `entries_each` numbers, so that none needs more than a block."""
+    yield from row_slices(n, max(1, BLOCK_ENTRIES // max(1, entries_each)))
+
+
+def row_slices(n_rows: int, rows: int) -> Iterator[slice]:
+    """Slices of `rows` rows that cover `n_rows`."""
+    for start in range(0, n_rows, rows):
+        yield slice(start, min(start + rows, n_rows))
+
+
+def _unchanged(block: Encoded, out: Any = None) -> Encoded:
+    return block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowBlocks:
+    """Rows that can be read again from the beginning, and the map that turns what is read into `(H, T, sample_weight)`.
+
+    Reading is apart from the map, so that workers can do the second while one thread does the first.
+    """
+
+    read: Callable[[], Iterator[Any]]
+    encode: Callable[..., Encoded] = _unchanged
+    """Called as `encode(raw)`, or `encode(raw, out)` with memory for the features that is used again and again."""
+    labels: bool = False
+    """Whether T codes classes as ±1."""
+    n_features: int | None = None
+    """Columns of H, if H is on the host and its blocks may be worked on by several workers."""
+    n_targets: int = 1
+    """Columns of T."""
+    several: bool = False
+    """Whether a row may have several labels, each in a column of its own."""
+    n_rows: int | None = None
+    """The number of all rows, where they lie in memory."""
+    read_by: Callable[[int], Iterator[Any]] | None = None
+    """Reads blocks of another height, where a cut costs nothing."""
+
+    def blocks(self) -> Iterator[Encoded]:
+        """All rows as blocks `(H, T, sample_weight)`."""
+        return map(self.encode, self.read())
+
+
+# ------------------------------------------------------------------------------
 
 State = TypeVar("State")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # 1 MB of float64: what a core holds for itself.
-CHUNK_ENTRIES = 2**17
+THREAD_ENTRIES = 2**17
 # Fewer rows at a time would cost more in calls than they save in memory.
 _FEWEST_ROWS = 16
 # Python does not see an interrupt that comes right before it waits for a lock: so many seconds later it looks again.
@@ -42,7 +136,7 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
     `worker(height)` makes the worker of one thread, with a workspace of its own for as many rows as come at a time.
     Where rows are cut does not depend on the number of threads, and so neither does the last bit of the result.
     """
-    size = max(_FEWEST_ROWS, CHUNK_ENTRIES // row_entries)
+    size = max(_FEWEST_ROWS, THREAD_ENTRIES // row_entries)
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
     with _BLAS.divided_among(len(chunks) // _CHUNKS_PER_THREAD) as threads:
         if threads < 2:
@@ -275,3 +369,65 @@ def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+# ------------------------------------------------------------------------------
+# How many rows each worker takes at a time, and how many workers there are: as many as memory and caches allow.
+
+
+# All workers together hold at most this much, about 370 MB.
+WORKER_ENTRIES = 44 * 2**20
+# Beyond this many columns a block keeps all threads of BLAS busy by itself.
+WIDEST_SHARED = 1024
+# 5 MB of float64: so many features are formed at a time by one worker, or by each of two. More would leave the caches.
+CHUNK_ENTRIES = 5 * 2**17
+# 32 MB of float64: so much of the rows, as they were read, waits for workers at most. The more, the less they wait for
+# each other.
+_WAITING_ENTRIES = 2**22
+# So many sums for each worker, so that a slow one can be helped; of folds, each would hold several matrices.
+STATES_EACH = 2
+# Folds of equal shares differ by chance: so much less is taken, that none is a little too large.
+_FOLD_MARGIN = 0.9
+
+
+def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
+    """How many workers may hold `n_rows` rows of H, copies included, and `n_held` matrices M × M each.
+
+    One thread per block scales where several threads in one factorization do not. But wide blocks keep the threads of
+    BLAS busy by themselves, and a GPU is one worker.
+    """
+    if n_features > WIDEST_SHARED:
+        return 1
+    entries = n_rows * n_features + _matrices(n_held) * n_features**2
+    return max(1, min(worker_count(), WORKER_ENTRIES // entries))
+
+
+def chunk_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1) -> int:
+    """Of how many rows a worker forms `width` features at a time.
+
+    After each operation on arrays a thread must get hold of the interpreter again, for which it waits up to 0.1 ms. So
+    the more workers there are, the larger their operations must be, as far as memory allows.
+    """
+    most = min(CHUNK_ENTRIES * (workers + 2) // 4, BLOCK_ENTRIES)
+    return max(1, max(CHUNK_ENTRIES, min(most, room(width, workers, copies, n_held))) // width)
+
+
+def room(width: int, workers: int, copies: int, n_held: int) -> int:
+    """Entries of features that each of so many workers may hold."""
+    return (WORKER_ENTRIES // workers - _matrices(n_held) * width**2) // copies
+
+
+def _matrices(n_held: int) -> int:
+    """How many matrices M × M a worker holds: those of its states, and a product that is added to one."""
+    return 1 + max(n_held, STATES_EACH)
+
+
+def item_rows(chunk: int, workers: int, n_folds: int, n_rows: int | None) -> int:
+    """How many rows a worker takes at a time: of each fold about a chunk, and each worker as many if all are known."""
+    most = chunk if n_folds == 1 else max(1, int(_FOLD_MARGIN * n_folds * chunk))
+    return most if not n_rows else math.ceil(n_rows / (workers * math.ceil(n_rows / (workers * most))))
+
+
+def items_waiting(workers: int, rows: int, n_inputs: int) -> int:
+    """How many items of so many rows may wait for each worker."""
+    return max(2, _WAITING_ENTRIES // (workers * rows * (n_inputs + 2)))

@@ -13,13 +13,22 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ocrep._linalg.arrays import array_namespace
-from ocrep._linalg.blocks import Encoded, RowBlocks
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.fold_plan import FoldPlan, split_by_fold
-from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
-from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.heights import STATES_EACH, chunk_rows, item_rows, items_waiting, room, workers_for
-from ocrep._linalg.parallel import accumulate, at_once, worker_count
+from ocrep._linalg.folds import FoldFactors, FoldPlan, split_by_fold
+from ocrep._linalg.gram import FoldGrams, FoldPreconditioned
+from ocrep._linalg.parallel import (
+    STATES_EACH,
+    Encoded,
+    RowBlocks,
+    accumulate,
+    at_once,
+    chunk_rows,
+    item_rows,
+    items_waiting,
+    room,
+    worker_count,
+    workers_for,
+)
 
 # Beside the features, so many targets cost little memory.
 _FEW_TARGETS = 8

@@ -21,10 +21,9 @@ from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor, root_about
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.gram import RESIDUAL_SHARE
-from ocrep._linalg.held_out_rows import squared_errors
 from ocrep._linalg.parallel import at_once
-from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
-from ocrep._linalg.svd import are_varying, rank_tolerance, without_constants
+from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of, squared_errors
+from ocrep._linalg.triangle import are_varying, rank_tolerance, without_constants
 
 # 64 MB of float64: beyond that the rows are not copied, nor beyond 2 MB where they are much shorter than wide.
 _MOST_ENTRIES, _FEW_ENTRIES, _MUCH_WIDER = 2**23, 2**18, 8

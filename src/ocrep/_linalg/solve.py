@@ -11,14 +11,23 @@ from typing import Any
 
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned, FoldSums, Sums
-from ocrep._linalg.folds import FoldFactors, known_folds
-from ocrep._linalg.gram import GramSums, is_promising, proved, shifted_root
+from ocrep._linalg.folds import FoldFactors, FoldPlan, known_folds
+from ocrep._linalg.gram import (
+    FoldGrams,
+    FoldPreconditioned,
+    FoldSums,
+    GramSums,
+    PreconditionedSums,
+    Sums,
+    are_alike,
+    is_promising,
+    proved,
+    refined,
+    shifted_root,
+)
 from ocrep._linalg.held_out import Route
 from ocrep._linalg.parallel import at_once, one_blas_thread
 from ocrep._linalg.passes import FactorWork, FoldFactorsWork, Passes, SumsWork, Work, counts
-from ocrep._linalg.preconditioned import PreconditionedSums, are_alike, refined
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._linalg.triangle import Triangle
 

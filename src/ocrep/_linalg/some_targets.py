@@ -7,12 +7,11 @@ from functools import singledispatch
 from typing import Any
 
 from ocrep._linalg.arrays import array_namespace, as_columns, take_columns
-from ocrep._linalg.blocks import Encoded, RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.held_out_rows import HeldOut
+from ocrep._linalg.parallel import Encoded, RowBlocks
 from ocrep._linalg.quick_folds import QuickFit
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import HeldOut, Spectrum
 
 
 @singledispatch

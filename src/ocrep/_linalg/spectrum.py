@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ocrep._documentation import function_of_gamma
-from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each, to_host
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, matmul_each, take_rows, to_host
 from ocrep._linalg.counts import Counts
+from ocrep._linalg.parallel import slices_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,3 +322,186 @@ def sizes_of(spectrum: Spectrum) -> dict[str, float]:
         "targets": targets,
         "weights": targets / spectrum.smallest if spectrum.rank else 0.0,
     }
+
+
+# ------------------------------------------------------------------------------
+# Sums over the directions of H for each target, under one γ for all targets or one for each.
+
+
+def row_of(spectrum: Spectrum, gamma: float | np.ndarray) -> Array:
+    """One γ for all targets, (1, 1), or one for each, (1, Q), in the library of the spectrum."""
+    xp = array_namespace(spectrum.sigma)
+    return xp.reshape(xp.asarray(gamma, dtype=xp.float64, device=device_of(spectrum.sigma)), (1, -1))
+
+
+def direction_sums(
+    spectrum: Spectrum, gamma: Array, weighting: Callable[[Array, Array], Array], values: Array | None = None
+) -> Array:
+    """Σ_j weighting(f_j, r_j)·v_jq with f = σ²/(σ² + γ) and r = γ/(σ² + γ).
+
+    γ has the shape (G, 1), the same for all targets, or (G, Q). `values` is p × Q, or None for ones. γ may be complex.
+    """
+    xp = array_namespace(gamma)
+
+    def weights(gamma: Array) -> Array:
+        return weighting(spectrum.filter(gamma), spectrum.shrinkage(gamma))
+
+    if gamma.shape[1] == 1:
+        w = weights(gamma[:, 0])
+        return xp.sum(w, axis=1)[:, None] if values is None else xp.matmul(w, xp.astype(values, w.dtype, copy=False))
+    parts = []
+    for some in slices_of(gamma.shape[1], gamma.shape[0] * max(spectrum.rank, 1)):
+        w = weights(gamma[:, some])
+        parts.append(xp.sum(w if values is None else w * xp.matrix_transpose(values[:, some]), axis=-1))
+    return xp.concat(parts, axis=1)
+
+
+def rss(spectrum: Spectrum, gamma: Array) -> Array:
+    """‖HW − T‖² of each target, γ × targets."""
+    return direction_sums(spectrum, gamma, lambda _, r: r * r, spectrum.UtT**2) + spectrum.residual
+
+
+def dof(spectrum: Spectrum, gamma: Array) -> Array:
+    """Effective degrees of freedom without the intercept, in the shape of γ."""
+    return direction_sums(spectrum, gamma, lambda f, _: f)
+
+
+def residual_dof(spectrum: Spectrum, gamma: Array) -> Array:
+    """n − dof − intercept in the shape of γ, summed from the shrinkages so that it keeps its digits."""
+    free = spectrum.n - spectrum.rank - int(spectrum.intercept_fitted)
+    return free + direction_sums(spectrum, gamma, lambda _, r: r)
+
+
+def pooled(spectrum: Spectrum) -> Spectrum:
+    """One target with the sums of squares of all: under one γ, their rss and ‖W‖ are its own."""
+    xp = array_namespace(spectrum.UtT)
+    UtT, residual = xp.sqrt(xp.sum(spectrum.UtT**2, axis=1))[:, None], xp.sum(spectrum.residual)[None]
+    return replace(spectrum, UtT=UtT, residual=residual, mean_T=0.0 * spectrum.mean_T[:1], left=None)
+
+
+# ------------------------------------------------------------------------------
+# How far a prediction may be off: the noise as a fit sees it, and what the weights pass on of it.
+
+
+def noise_variance(spectrum: Spectrum, gamma: float | np.ndarray) -> Array:
+    """rss(γ)/(n − dof(γ) − intercept) for each target: the variance of the noise as this fit sees it.
+
+    Infinite where no degree of freedom remains, since the rows then say nothing about the noise. An array holds one γ
+    for each target.
+    """
+    row = row_of(spectrum, gamma)
+    dof, squares = residual_dof(spectrum, row), rss(spectrum, row)
+    xp = array_namespace(dof)
+    return xp.where(dof > 0.0, squares / xp.where(dof > 0.0, dof, xp.ones_like(dof)), xp.inf)[0, :]
+
+
+def variance_factor(spectrum: Spectrum, H: Array, gamma: float | np.ndarray) -> Array:
+    """hᵀ(HᵀH + γI)⁻¹h for each new row h (about the mean, plus 1/Σw with an intercept), rows × γ.
+
+    Times the noise variance, it is the variance that the weights pass on to the prediction. Directions outside
+    the row space of H count with 1/γ; without regularization nothing is known about them, and they are omitted.
+    """
+    xp, row = array_namespace(H), row_of(spectrum, gamma)
+    H = H - spectrum.mean_H
+    inside = spectrum.right.coordinates(H)
+    factor = xp.matmul(inside * inside, xp.matrix_transpose(spectrum.gain(row[0, :]) / spectrum.sigma))
+    if bool(xp.any(row > 0.0)) and spectrum.rank < H.shape[1]:
+        outside = H - xp.matrix_transpose(spectrum.right.times(xp.matrix_transpose(inside)))
+        inverse = xp.where(row > 0.0, 1.0 / xp.where(row > 0.0, row, xp.ones_like(row)), xp.zeros_like(row))
+        factor = factor + xp.sum(outside * outside, axis=1)[:, None] * inverse
+    return factor + (1.0 / spectrum.weight_sum if spectrum.intercept_fitted else 0.0)
+
+
+# ------------------------------------------------------------------------------
+# `HeldOut`: rows that a fit of other rows predicts, and the error of each target under many γ.
+
+
+# Fewer γ, targets, rows or directions are predicted one by one.
+_FEW = 16
+# Coefficients that change by less than this are told by few combinations of them, right to 10⁻¹¹ of each.
+_RANGE, _NEGLIGIBLE = 100.0, 64.0 * EPS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Rows held out, about the means of the rows that were not, or a triangle with the same inner products."""
+
+    spectrum: Spectrum
+    """The spectrum of the rows that were not held out."""
+    P: Array
+    """The features in its right singular vectors, rows × p."""
+    T: Array
+    """The targets, rows × Q."""
+    left: Array
+    """The length of what no weights explain of each target."""
+
+    def squared_errors(self, gamma: Array) -> Array:
+        """Σ w(t − prediction)² of each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
+        return squared_errors(self.P, self.spectrum.UtT, self.T, gamma, self.spectrum.gain) + self.left**2
+
+
+def squared_errors(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
+    """Σ (t − P·(gain(γ)∘z))² over the rows for each target, γ × targets; γ as above.
+
+    `gain` gives p numbers for each γ, which fall as γ grows. Many γ for many targets cost as many products as it takes
+    to tell their gains: those of γ far below or above all eigenvalues hardly differ.
+    """
+    xp = array_namespace(P)
+    if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1], *P.shape) < _FEW or gamma.dtype == xp.complex128:
+        return _one_by_one(P, Z, T, gamma, gain)
+    order = np.argsort(to_host(gamma[:, 0]), kind="stable")
+    errors = [
+        _by_combinations(P, Z, T, weights, combinations)
+        for weights, combinations in _told_by_few(gain(take_rows(gamma, order)[:, 0]))
+    ]
+    return take_rows(xp.concat(errors), np.argsort(order, kind="stable"))
+
+
+def _one_by_one(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
+    xp, (n, p), (G, own) = array_namespace(P), P.shape, gamma.shape
+    errors = []
+    for some in slices_of(T.shape[1], G * max(n, p, 1)):
+        # Directions × γ × targets, so that all predictions are one product.
+        gains = gain(gamma[:, some] if own > 1 else gamma)
+        X = xp.permute_dims(gains, (2, 0, 1)) * Z[:, None, some]
+        left = T[:, None, some] - xp.reshape(_product(P, xp.reshape(X, (p, G * X.shape[2]))), (n, G, X.shape[2]))
+        errors.append(xp.sum(left * left, axis=0))
+    return xp.concat(errors, axis=1)
+
+
+def _told_by_few(gains: Array) -> Iterator[tuple[Array, Array]]:
+    """Factors (g × r) and (r × p) of the rows of gains, as many at a time as lie within the range."""
+    xp, G = array_namespace(gains), gains.shape[0]
+    largest = to_host(xp.max(gains / gains[-1:, :], axis=1))
+    start = 0
+    while start < G:
+        stop = start + int(np.searchsorted(-largest[start:], -largest[start] / _RANGE, side="right"))
+        first = gains[start, :]
+        U, sizes, Vt = xp.linalg.svd(gains[start:stop, :] / first, full_matrices=False)
+        r = int(np.sum(to_host(sizes) > _NEGLIGIBLE * float(sizes[0])))
+        yield U[:, :r] * sizes[:r], Vt[:r, :] * first
+        start = stop
+
+
+def _by_combinations(P: Array, Z: Array, T: Array, weights: Array, combinations: Array) -> Array:
+    """The errors for gains that are `weights` (g × r) times `combinations` (r × p)."""
+    xp, (n, p), (g, r) = array_namespace(P), P.shape, weights.shape
+    total: Array = 0.0
+    for rows in slices_of(n, r * p):
+        # Combinations × rows, so that all predictions of some targets are one product.
+        scaled = xp.reshape(combinations[:, None, :] * P[None, rows, :], (-1, p))
+        height, errors = scaled.shape[0] // r, []
+        for some in slices_of(T.shape[1], max(g, r) * height):
+            predicted = xp.matmul(weights, xp.reshape(xp.matmul(scaled, Z[:, some]), (r, -1)))
+            left = T[None, rows, some] - xp.reshape(predicted, (g, height, -1))
+            errors.append(xp.sum(left * left, axis=1))
+        total = total + xp.concat(errors, axis=1)
+    return total
+
+
+def _product(P: Array, X: Array) -> Array:
+    """PX of a real P, for a real or complex X."""
+    xp = array_namespace(P)
+    if X.dtype != xp.complex128:
+        return xp.matmul(P, X)
+    return xp.matmul(P, xp.real(X)) + 1j * xp.matmul(P, xp.imag(X))

@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import is_torch_namespace
 from scipy.linalg import get_lapack_funcs
 
-from ocrep._linalg.arrays import SMALLEST, Array, array_namespace
+from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky, device_of, times_inverse
 
 # So many reflections are applied to the targets at a time.
 _PANEL = 128
@@ -157,3 +157,225 @@ def _reflected(reflectors: np.ndarray, tau: np.ndarray, T: np.ndarray) -> np.nda
         S[np.arange(len(t)), np.arange(len(t))] = 1.0 / np.where(t == 0.0, 1.0, t)
         T[start:] -= Vt.T @ np.linalg.solve(S.T, Vt @ T[start:])
     return T
+
+
+# ------------------------------------------------------------------------------
+# The triangular root of the products of features and targets.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """FᵀF, FᵀT and the squared length of each target, for features F and targets T; those of parts add up."""
+
+    FF: Array
+    FT: Array
+    TT: Array
+
+    @classmethod
+    def of(cls, F: Array, T: Array) -> Products:
+        xp = array_namespace(F)
+        Ft = xp.matrix_transpose(F)
+        return cls(xp.matmul(Ft, F), xp.matmul(Ft, T), xp.sum(T * T, axis=0))
+
+    def merge(self, other: Products) -> Products:
+        return Products(self.FF + other.FF, self.FT + other.FT, self.TT + other.TT)
+
+    @property
+    def squares(self) -> Array:
+        """The squared length of each feature."""
+        return array_namespace(self.FF).linalg.diagonal(self.FF)
+
+    @property
+    def representable(self) -> bool:
+        """Whether no square over- or underflowed, and no feature is zero."""
+        xp = array_namespace(self.FF)
+        parts = (self.FF, self.FT, self.TT)
+        bounded = all(bool(xp.all(xp.abs(part) < 1.0 / SMALLEST**2)) for part in parts)
+        return bounded and bool(xp.all(self.squares > SMALLEST**2))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"FF": np.asarray(self.FF), "FT": np.asarray(self.FT), "TT": np.asarray(self.TT)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Products:
+        return cls(arrays["FF"], arrays["FT"], arrays["TT"])
+
+
+def root(products: Products) -> Triangle | None:
+    """The triangle with these products, by Cholesky; what is left of a target is zero if it is less than its rounding.
+
+    None where the features are not positive definite to working precision.
+    """
+    xp = array_namespace(products.FF)
+    R = cholesky(products.FF)
+    if R is None:
+        return None
+    Zt = transposed_root(products.FT, R)
+    rest = products.TT - xp.sum(Zt * Zt, axis=1)
+    certain = rest > EPS * rounding_over_eps(products, R, Zt)
+    left = xp.sqrt(xp.where(certain, rest, xp.zeros_like(rest)))
+    return Triangle(R, xp.matrix_transpose(Zt), left)
+
+
+def transposed_root(FT: Array, R: Array) -> Array:
+    """Zᵀ of RᵀZ = FᵀT."""
+    xp = array_namespace(R)
+    return times_inverse(xp.asarray(xp.matrix_transpose(FT), copy=True), R)
+
+
+def rounding_over_eps(products: Products, R: Array, Zt: Array) -> Array:
+    """The rounding error of each target's squared residual, over ε: products are wrong by ε of what was summed."""
+    xp = array_namespace(R)
+    return products.TT + xp.matmul(least_squares_weights(R, Zt) ** 2, products.squares)
+
+
+def least_squares_weights(R: Array, Zt: Array) -> Array:
+    """Wᵀ of RW = Z, by back substitution."""
+    xp = array_namespace(R)
+    upside_down = 1.0 * xp.flip(Zt, axis=1)
+    return xp.flip(times_inverse(upside_down, xp.flip(xp.matrix_transpose(R))), axis=1)
+
+
+def diagonal_ratio(R: Array) -> float:
+    """The largest over the smallest diagonal entry: a lower bound of the condition number of a triangle."""
+    xp = array_namespace(R)
+    entries = xp.abs(xp.linalg.diagonal(R))
+    least = float(xp.min(entries))
+    return float(xp.max(entries)) / least if least > 0.0 else float("inf")
+
+
+# ------------------------------------------------------------------------------
+# The SVD of a triangle through its polar decomposition, for GPUs, where a direct SVD is many times slower.
+#
+# A = QP with P symmetric by the dynamically weighted Halley iteration (QDWH: Nakatsukasa, Bai, Gygi, SIAM J. Matrix
+# Anal. Appl. 31, 2010), then P = VΣVᵀ: products, factorizations and one symmetric eigenvalue problem, all of which a
+# GPU does fast, and as backward stable as the SVD itself.
+
+
+# The iteration ends after six steps from any σ_p/σ₁ ≥ ε; a few more are a safeguard.
+_MOST_STEPS = 12
+# Above this weight a step through XᵀX would square too large a condition number.
+_LARGEST_SOLVED_WEIGHT = 100.0
+# Below this size a direct SVD takes no time that matters.
+SMALL = 512
+
+
+def svd_by_polar(R: Array) -> tuple[Array, Array, Array] | None:
+    """U, σ (descending) and Vᵀ of a square upper triangular R = (QP)ᵀ; None if Q was not found to full precision.
+
+    The transpose of a triangle from QR has columns graded by size, and the iteration, which has no pivoting, is then
+    stable; P as symmetric as rounding allows is the certificate.
+    """
+    xp = array_namespace(R)
+    L = xp.matrix_transpose(R)
+    Q = _nearest_orthogonal(L)
+    P = xp.matmul(xp.matrix_transpose(Q), L)
+    skew = xp.max(xp.abs(P - xp.matrix_transpose(P)))
+    if not float(skew) <= 100.0 * EPS * R.shape[0] ** 0.5 * float(xp.max(xp.abs(P))):
+        return None
+    sigma, V = xp.linalg.eigh(0.5 * (P + xp.matrix_transpose(P)))
+    sigma, V = xp.flip(sigma), xp.flip(V, axis=1)
+    return V, xp.maximum(sigma, xp.zeros_like(sigma)), xp.matrix_transpose(xp.matmul(Q, V))
+
+
+def _nearest_orthogonal(A: Array) -> Array:
+    """The orthogonal factor Q of A = QP."""
+    xp = array_namespace(A)
+    size = float(xp.sqrt(xp.max(xp.sum(xp.abs(A), axis=0)) * xp.max(xp.sum(xp.abs(A), axis=1))))  # ≥ σ₁
+    X = A / size
+    eye = xp.eye(A.shape[0], dtype=A.dtype, device=device_of(A))
+    # A lower bound of the smallest singular value of X; too small a one costs a step, no accuracy.
+    least = EPS
+    for _ in range(_MOST_STEPS):
+        if abs(1.0 - least) <= 8.0 * EPS:
+            break
+        a, b, c = _weights(least)
+        step = _step_by_solving if c <= _LARGEST_SOLVED_WEIGHT else _step_by_qr
+        X = step(X, eye, a, b, c)
+        least = min(1.0, least * (a + b * least**2) / (1.0 + c * least**2))
+    return X
+
+
+def _weights(least: float) -> tuple[float, float, float]:
+    """The a, b, c for which x(a + bx²)/(1 + cx²) lifts the interval [least, 1] most."""
+    square = least * least
+    d = (4.0 * (1.0 - square) / square**2) ** (1.0 / 3.0)
+    root = (1.0 + d) ** 0.5
+    a = root + 0.5 * (8.0 - 4.0 * d + 8.0 * (2.0 - square) / (square * root)) ** 0.5
+    b = (a - 1.0) ** 2 / 4.0
+    return a, b, a + b - 1.0
+
+
+def _step_by_qr(X: Array, eye: Array, a: float, b: float, c: float) -> Array:
+    xp = array_namespace(X)
+    k = X.shape[0]
+    Q, _ = xp.linalg.qr(xp.concat([c**0.5 * X, eye]), mode="reduced")
+    return (b / c) * X + ((a - b / c) / c**0.5) * xp.matmul(Q[:k, :], xp.matrix_transpose(Q[k:, :]))
+
+
+def _step_by_solving(X: Array, eye: Array, a: float, b: float, c: float) -> Array:
+    """X(aI + bXᵀX)(I + cXᵀX)⁻¹: with c ≤ 100 and ‖X‖ ≤ 1 the matrix has κ ≤ 101."""
+    xp = array_namespace(X)
+    Xt = xp.matrix_transpose(X)
+    return (b / c) * X + (a - b / c) * xp.matrix_transpose(xp.linalg.solve(eye + c * xp.matmul(Xt, X), Xt))
+
+
+# ------------------------------------------------------------------------------
+# The SVD of small triangles and of matrices wider than tall, and which singular values are rounding noise.
+
+
+FEWEST_COLUMNS = 64
+
+
+def rank_tolerance(n_columns: int, sigma_1: float) -> float:
+    """Singular values up to this size are rounding noise.
+
+    It grows with the columns of R, not with the rows: R carries the same spectrum however many rows
+    went into it, and a rank that fell when rows were added would be absurd. Not less than for 64 columns: merging
+    block after block leaves about 20·ε·σ₁ in a duplicated column however few there are.
+    """
+    return max(n_columns, FEWEST_COLUMNS) * EPS * sigma_1
+
+
+def numerical_rank(sigma: Array, n_columns: int) -> int:
+    """How many of the descending singular values lie above the tolerance."""
+    xp = array_namespace(sigma)
+    tolerance = rank_tolerance(n_columns, float(sigma[0]) if sigma.shape[0] else 0.0)
+    return int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
+
+
+def svd_and_rank(R: Array, n_columns: int) -> tuple[Array, Array, Array, int]:
+    """U, σ (descending), Vᵀ and the numerical rank of a matrix that stands for `n_columns` columns."""
+    U, sigma, Vt = svd(R)
+    return U, sigma, Vt, numerical_rank(sigma, n_columns)
+
+
+def svd(R: Array) -> tuple[Array, Array, Array]:
+    """U, σ (descending) and Vᵀ of an upper triangle, or of a matrix with fewer rows than columns.
+
+    On a GPU a triangle is decomposed many times faster than anything else, and so other matrices become one first.
+    """
+    xp = array_namespace(R)
+    on_gpu = is_torch_namespace(xp) and R.is_cuda
+    if on_gpu and SMALL <= R.shape[0] < R.shape[1]:
+        Q, L = xp.linalg.qr(xp.matrix_transpose(R), mode="reduced")
+        X, sigma, Ut = svd(L)
+        return xp.matrix_transpose(Ut), sigma, xp.matrix_transpose(xp.matmul(Q, X))
+    found = svd_by_polar(R) if on_gpu and R.shape[0] == R.shape[1] >= SMALL else None
+    return found or xp.linalg.svd(R, full_matrices=False)
+
+
+def without_constants(C: Array, mean: Array, weight_sum: float) -> Array:
+    """Centred columns; those that are constant up to rounding become exactly zero."""
+    xp = array_namespace(C)
+    varies = are_varying(column_lengths(C), mean, weight_sum)
+    return xp.where(varies, C, xp.zeros((), dtype=C.dtype, device=device_of(C)))
+
+
+def are_varying(lengths: Array, mean: Array, weight_sum: float) -> Array:
+    """Which centred columns of these lengths are not constant up to rounding.
+
+    Rounding leaves noise of size ε·|mean|·√Σw in them, and the rank tolerance, relative to σ₁, cannot see that
+    when all columns are constant.
+    """
+    return lengths > 4.0 * EPS * weight_sum**0.5 * array_namespace(mean).abs(mean)

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._rows.dask import is_dask
-from ocrep._rows.memory import MemoryRows
-from ocrep._rows.rows import Rows
-from ocrep._rows.scan.arrays import ArraySource, is_on_disk
-from ocrep._rows.scan.rows import ScanRows
-from ocrep._rows.scan.scan import Scan
+from ocrep._rows.block import is_dask
+from ocrep._rows.memory import MemoryRows, Rows
+from ocrep._rows.sources import ArraySource, is_on_disk
+from ocrep._rows.stream import Scan, ScanRows
 
 
 def open_rows(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Rows:
@@ -19,7 +17,7 @@ def open_rows(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = No
     if type(X) is np.ndarray:
         return MemoryRows(X, y, sample_weight, groups)
     if is_dask(X):
-        from ocrep._rows.dask.rows import DaskRows  # whoever holds a collection has imported Dask
+        from ocrep._rows.dask import DaskRows  # whoever holds a collection has imported Dask
 
         return DaskRows(X, y, sample_weight, groups)
     if isinstance(X, Scan):

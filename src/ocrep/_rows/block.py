@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import blake2b
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
+from array_api_compat import is_array_api_obj, is_jax_array, is_numpy_array
 from scipy import sparse
+
+from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of, to_host
 
 # Inputs, targets (labels as class numbers) and weights of some rows; their folds too, if the inputs do not decide them.
 Triple: TypeAlias = tuple[Any, ...]
@@ -110,3 +116,133 @@ def joined(parts: list[Triple]) -> Triple:
     if any(w is not None for w in weight):
         weights = np.concatenate([np.ones(len(t)) if w is None else w for w, t in zip(weight, y, strict=True)])
     return stacked, np.concatenate(y), weights, *(np.concatenate(fold) for fold in folds)
+
+
+# ------------------------------------------------------------------------------
+# Arrays of another library than NumPy: recognised, and checked without copying them to the host.
+
+
+def on_device(X: Any) -> bool:
+    """Whether X is an array of another library than NumPy, which scikit-learn's own checks would copy to the host."""
+    if is_array_api_obj(X):
+        if is_numpy_array(X):
+            return False
+        _check_double_precision(X)
+        return hasattr(array_namespace(X), "float64")
+    if hasattr(X, "__cuda_array_interface__"):
+        raise TypeError(
+            f"X is on a GPU as a {type(X).__name__}, which is not an array of torch or CuPy: install torch and give "
+            "torch.as_tensor(X), or copy X to the host as a NumPy array."
+        )
+    return False
+
+
+def _check_double_precision(X: Array) -> None:
+    """Raise for arrays whose library, or device, turns float64 into float32 or refuses it."""
+    if is_jax_array(X) and np.dtype(array_namespace(X).result_type(float)) != np.float64:
+        raise TypeError(
+            "X is a JAX array, and JAX computes in single precision unless it is told otherwise: call "
+            'jax.config.update("jax_enable_x64", True) before the first array is made.'
+        )
+    if str(device_of(X)).startswith("mps"):
+        raise TypeError("X is on Apple's MPS, which has no float64, and γ needs it: give X.cpu(), or a NumPy array.")
+
+
+def as_real(values: Array, name: str) -> Array:
+    """Whole numbers as float64; float16, whose eleven bits no answer here could honour, and complex are refused."""
+    xp = array_namespace(values)
+    if xp.isdtype(values.dtype, ("bool", "integral")):
+        return xp.astype(values, xp.float64)
+    if values.dtype not in (xp.float32, xp.float64):
+        raise ValueError(f"{name} has dtype {values.dtype}: convert it to float32 or float64.")
+    return values
+
+
+def beside(name: str, values: Any, X: Array) -> Array:
+    """Targets or weights where X is: those of other libraries and devices follow X, as in scikit-learn."""
+    if is_array_api_obj(values) and not is_numpy_array(values):
+        return values if _place_of(values) == _place_of(X) else to_device_of(X, to_host(values))
+    array = np.asarray(values)
+    if array.dtype.kind not in "biu" and array.dtype != np.float32:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"X is on {device_of(X)}, and {name} holds texts or objects, which cannot follow it: encode {name} as "
+                "numbers first."
+            ) from None
+    return to_device_of(X, array)
+
+
+def check_place(call: str, trained: Array, X: Any) -> None:
+    """Raise unless X is of the library and on the device of what was trained; `call` says what X was given to."""
+    theirs = _place_of(X) if on_device(X) else None
+    mine = None if isinstance(trained, np.ndarray) else _place_of(trained)
+    if mine != theirs:
+        raise ValueError(
+            f"X of {call} must use the same namespace and device as in training, which was on {_told(mine)}, but X is "
+            f"on {_told(theirs)}: move it there."
+        )
+
+
+def _place_of(values: Array) -> tuple[Any, Any]:
+    return array_namespace(values), device_of(values)
+
+
+def _told(place: tuple[Any, Any] | None) -> str:
+    return "the host with NumPy" if place is None else f"{place[1]} with {place[0].__name__}"
+
+
+def host_array(values: Any) -> Any:
+    """Arrays of other libraries as NumPy's, all else as it is."""
+    return to_host(values) if is_array_api_obj(values) and not is_numpy_array(values) else values
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; nobody holds one before Dask is imported, so this never imports it."""
+    base = sys.modules.get("dask.base")
+    return base is not None and bool(base.is_dask_collection(X))
+
+
+# ------------------------------------------------------------------------------
+# Groups of rows as keys of 64 bits: equal groups have equal keys, in every block, file and type of array.
+
+
+_SIGN = np.uint64(1 << 63)
+# As many groups as are told apart while rows are surveyed.
+MOST_GROUPS = 1024
+
+
+def as_groups(groups: Any) -> np.ndarray:
+    """Groups as an array on the host, wherever the rows are."""
+    return to_host(groups) if on_device(groups) else np.asarray(groups)
+
+
+def keys_of(groups: np.ndarray) -> np.ndarray:
+    """Numbers by their value as float64, in their order; texts, and all other objects, by a hash."""
+    if groups.dtype.kind in "mM":
+        groups = groups.astype("datetime64[ns]" if groups.dtype.kind == "M" else "timedelta64[ns]").astype(np.int64)
+    if groups.dtype.kind in "biuf":
+        bits = (groups.astype(np.float64) + 0.0).view(np.uint64)  # −0 + 0 = 0
+        return np.where(bits & _SIGN, ~bits, bits | _SIGN)
+    values = groups.tolist()
+    known = {value: _key(value) for value in set(values)}
+    return np.array([known[value] for value in values], dtype=np.uint64)
+
+
+def _key(value: Any) -> np.uint64:
+    if isinstance(value, Real):
+        return keys_of(np.array([float(value)]))[0]
+    text = value if isinstance(value, bytes) else str(value).encode()
+    return np.uint64(int.from_bytes(blake2b(text, digest_size=8).digest(), "little"))
+
+
+def distinct_groups(block: Block, weight: Any) -> np.ndarray:
+    """The keys of rows of positive weight, sorted, and at most one more than are told apart."""
+    keys = block.groups if weight is None else block.groups[to_host(weight > 0)]
+    return few(keys)
+
+
+def few(keys: np.ndarray) -> np.ndarray:
+    """The least of the keys, each once; so those of parts merge into those of the whole."""
+    return np.unique(keys)[: MOST_GROUPS + 1]

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import validate_data
 
-from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, to_host
-from ocrep._rows.block import Block, listed
-from ocrep._rows.groups import keys_of
+from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, device_of, to_host
+from ocrep._rows.block import Block, as_real, beside, host_array, keys_of, listed, on_device
 
 # Names and not types, since pandas need not be installed.
 _MISSING = ("NAType", "NaTType")
@@ -339,3 +340,49 @@ def _position(X: Any, flat: int) -> tuple[int, int]:
     if sparse.issparse(X):
         return int(np.searchsorted(X.indptr, flat, side="right")) - 1, int(X.indices[flat])
     return divmod(flat, X.shape[1])
+
+
+# ------------------------------------------------------------------------------
+# Inputs without targets, as `transform` and `predict` get them: in memory or on a device.
+
+
+def checked_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """Check inputs as scikit-learn does, those on a device without copying them to the host."""
+    if not on_device(X):
+        return validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+    X = as_real(X, "X")
+    check_shape(X.shape)
+    check_counts(X.shape[0], X.shape[0])
+    check_inputs(Block(X, None, None))
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+    elif estimator.n_features_in_ != X.shape[1]:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    return X
+
+
+def checked_weights(sample_weight: Any, X: Any) -> Array | None:
+    """Weights as float64 where X is: finite, ≥ 0 and not all zero; a number stands for the weight of each row."""
+    if sample_weight is None:
+        return None
+    weight = as_weights(sample_weight, X)
+    checked = check_weights(Block(X, None, weight))
+    assert checked is not None
+    check_counts(X.shape[0], float(array_namespace(checked).sum(checked)))
+    return checked
+
+
+def as_weights(sample_weight: Any, X: Any) -> Array:
+    """One weight per row, in the library and on the device of X."""
+    if not on_device(X):
+        return (
+            np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else np.asarray(host_array(sample_weight))
+        )
+    if isinstance(sample_weight, int | float):
+        xp = array_namespace(X)
+        return xp.full((X.shape[0],), float(sample_weight), dtype=xp.float64, device=device_of(X))
+    return beside("sample_weight", sample_weight, X)

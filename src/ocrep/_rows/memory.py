@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -12,13 +14,93 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from ocrep._linalg.arrays import array_namespace
-from ocrep._rows.block import Block, Triple
-from ocrep._rows.checks import check_numeric, check_shape, checked, text_column
-from ocrep._rows.device import as_real, beside, host_array, on_device
-from ocrep._rows.groups import as_groups
-from ocrep._rows.inputs import as_weights
-from ocrep._rows.rows import LocalRows
+from ocrep._rows.block import Block, Triple, as_groups, as_real, beside, host_array, on_device
+from ocrep._rows.checks import as_weights, check_numeric, check_shape, checked, text_column
 from ocrep._rows.survey import Needs, Survey
+
+# ------------------------------------------------------------------------------
+# `Rows`: the one interface to rows in memory, on a device, of a scan or of Dask.
+
+
+Summary = TypeVar("Summary")
+
+
+class RowPart(ABC):
+    """Rows that can be read here, block by block."""
+
+    n_in_memory: int | None = None
+    """The number of all rows, where they lie in memory and cutting them costs nothing."""
+    n_parts_read: int = 0
+    """How many parts (files, blocks) the current pass has begun."""
+
+    @abstractmethod
+    def check(self, needs: Needs) -> int | None:
+        """Check what can be checked before rows are read; gives the number of rows where it is known."""
+
+    @abstractmethod
+    def triples(self, code: Callable[[Block], Triple], height: int, skip: int = 0) -> Iterator[Triple]:
+        """All rows from the beginning, but for the first `skip`, coded and cut to blocks of `height` rows."""
+
+    def fingerprints(self) -> tuple[str, ...]:
+        return ()
+
+
+class Rows(ABC):
+    """Rows that a fit reads: surveyed first, then accumulated into one summary."""
+
+    once: bool = False
+    """Whether the rows can be read only once."""
+    local: bool = True
+    """Whether the rows can be read here, and not only by the workers that hold them."""
+    n_rows: int | None = None
+    """The number of all rows, where it is known before they are accumulated."""
+    shared: bool = False
+    """Whether several threads may read the rows at a time, each all of them."""
+    classes_given: bool = False
+    """Whether all labels were named together with the rows."""
+    checkpoint: tuple[Path, float] | None = None
+    """A file that saves how far a fit has come, and the seconds between two saves."""
+
+    @abstractmethod
+    def survey(self, needs: Needs) -> Survey:
+        """Check the rows and learn what must be known of all of them; must come first."""
+
+    @property
+    @abstractmethod
+    def n_parts(self) -> int:
+        """How many parts the rows lie in."""
+
+    @abstractmethod
+    def accumulate(
+        self,
+        step: Callable[[RowPart], Summary | None],
+        merge: Callable[[Summary, Summary], Summary],
+        *,
+        n_parts: int | None = None,
+    ) -> Summary:
+        """The merge of step(part) over all parts, or over the first `n_parts`; a part without rows gives None."""
+
+
+class LocalRows(Rows, RowPart):
+    """Rows that are one part, read here."""
+
+    n_parts = 1
+
+    def accumulate(
+        self,
+        step: Callable[[RowPart], Summary | None],
+        merge: Callable[[Summary, Summary], Summary],
+        *,
+        n_parts: int | None = None,
+    ) -> Summary:
+        """The summary of the only part."""
+        del merge, n_parts
+        summary = step(self)
+        assert summary is not None, "A survey found rows."
+        return summary
+
+
+# ------------------------------------------------------------------------------
 
 
 class MemoryRows(LocalRows):
@@ -142,3 +224,66 @@ def _on_device(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, A
         y = beside("y", y, X)
         y = y if needs.labels and not array_namespace(y).isdtype(y.dtype, "real floating") else as_real(y, "y")
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), None
+
+
+# ------------------------------------------------------------------------------
+# The rows on which candidates are compared: all of them in memory if they are few, else a sample in memory.
+
+
+# A first round is worth its time if the second has so many times as many rows.
+_FEWER = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Rows for one round of comparisons."""
+
+    rows: Rows
+    survey: Survey
+    n_rows: int
+    whole: bool
+    """Whether these are all rows that there are."""
+    stand_for: np.ndarray | None = None
+    """How many rows each row of a sample stands for: more for those of common labels, since of rare ones a few are
+    always there."""
+
+
+def rows_to_compare(
+    rows: Rows, needs: Needs, most_rows: int, first_round: int, *, by_content: bool
+) -> tuple[Compared, ...]:
+    """The rows of the only round, or of two: the first has fewer.
+
+    Samples are drawn by what rows hold, so folds must be too (`by_content`); else all rows are compared.
+    """
+    in_memory = isinstance(rows, MemoryRows)
+    n_rows = rows.check(needs) if isinstance(rows, MemoryRows) else most_rows + 1
+    if not by_content or (in_memory and n_rows <= min(most_rows, _FEWER * first_round)):
+        return (_all(rows, rows.survey(needs), needs),)
+    whole = in_memory and n_rows <= most_rows
+    size = first_round if whole else most_rows
+    sampled = replace(needs, sample=max(needs.sample, size), totals=needs.labels, every_label=needs.labels)
+    survey = rows.survey(sampled)
+    last = _all(rows, survey, needs) if whole else _sampled(survey, size, needs)
+    if last.n_rows <= _FEWER * first_round:
+        return (last,)
+    return _sampled(survey, first_round, needs), last
+
+
+def _all(rows: Rows, survey: Survey, needs: Needs) -> Compared:
+    sample = survey.sample.first(needs.sample) if survey.sample is not None and needs.sample else None
+    return Compared(rows, replace(survey, sample=sample), survey.n_rows, True)
+
+
+def _sampled(survey: Survey, size: int, needs: Needs) -> Compared:
+    """A sample of the rows that were surveyed, with all their labels."""
+    assert survey.sample is not None
+    sample = survey.sample.first(size, every_label=needs.labels)
+    weight = None if bool((sample.weight == 1.0).all()) else sample.weight
+    rows = MemoryRows(sample.X.astype(survey.dtype), sample.y, weight)
+    own = rows.survey(replace(needs, totals=needs.labels))
+    if own.labels is not None and own.totals is not None:
+        assert survey.labels is not None  # a class of no weight has no row in the sample, but is a class
+        totals = np.zeros(len(survey.labels))
+        totals[np.searchsorted(survey.labels, own.labels)] = own.totals
+        own = replace(own, labels=survey.labels, totals=totals)
+    return Compared(rows, own, len(sample.hashes), False, sample.stand_for() if needs.labels else None)

@@ -13,9 +13,65 @@ from sklearn.linear_model import LogisticRegression
 
 from ocrep._documentation import shown_in_short
 from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
-from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.leave_one_out import left_out_errors, left_out_outputs
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.parallel import RowBlocks, on_chunks, row_slices
+from ocrep._linalg.spectrum import Spectrum, noise_variance, variance_factor
+from ocrep._training.recipe import Learned, block_rows
+
+# ------------------------------------------------------------------------------
+# What a trained network says of new rows: HW + b and its standard deviation, block by block.
+
+
+def network_outputs(learned: Learned, coef: Array, intercept: Any, X: Any) -> Array:
+    """HW + b, (n_samples, n_targets), in the precision of X."""
+    xp = array_namespace(coef)
+    weights = xp.reshape(coef, (-1, coef.shape[-1])).T
+
+    def answer(part: slice, workspace: np.ndarray | None = None) -> Array:
+        H = learned.features(X[part, ...], workspace)
+        # Features of one's own may come in another precision than the weights have.
+        common = xp.result_type(H.dtype, weights.dtype)
+        product = xp.astype(H, common, copy=False) @ xp.astype(weights, common, copy=False)
+        return xp.astype(product + intercept, X.dtype, copy=False)
+
+    if not isinstance(coef, np.ndarray):
+        height = block_rows(weights.shape[0], X.shape[1], on_device=True)
+        return xp.concat([answer(part) for part in row_slices(X.shape[0], height)])
+    outputs = np.empty((X.shape[0], weights.shape[1]), dtype=X.dtype)
+
+    def worker(height: int) -> Callable[[slice], None]:
+        workspace = np.empty((height, weights.shape[0]), dtype=coef.dtype)
+
+        def fill(part: slice) -> None:
+            outputs[part] = answer(part, workspace)
+
+        return fill
+
+    on_chunks(worker, X.shape[0], X.shape[1] + weights.shape[0])
+    return outputs
+
+
+def standard_deviations(learned: Learned, spectrum: Spectrum, gamma: float | np.ndarray, X: Any) -> Array:
+    """The standard deviation of each prediction, (n_samples, n_targets): of the noise and of the weights."""
+    xp = array_namespace(spectrum.sigma)
+    noise = noise_variance(spectrum, gamma)
+    return xp.astype(xp.sqrt(noise * _variances(learned, spectrum, gamma, X)), X.dtype, copy=False)
+
+
+def interval_widths(learned: Learned, spectrum: Spectrum, gamma: float | np.ndarray, X: Any, errors: Array) -> Array:
+    """Half the width of each interval, (n_samples, n_targets), of errors in units of their standard deviation."""
+    xp = array_namespace(spectrum.sigma)
+    return xp.astype(errors * xp.sqrt(_variances(learned, spectrum, gamma, X)), X.dtype, copy=False)
+
+
+def _variances(learned: Learned, spectrum: Spectrum, gamma: float | np.ndarray, X: Any) -> Array:
+    """The variance of each prediction's error in units of that of the noise, (n_samples, 1), or one per target's γ."""
+    parts = row_slices(X.shape[0], block_rows(learned.n_features, X.shape[1]))
+    factors = [variance_factor(spectrum, learned.features(X[part, ...]), gamma) for part in parts]
+    return 1.0 + array_namespace(spectrum.sigma).concat(factors)
+
+
+# ------------------------------------------------------------------------------
 
 # Left-out outputs overlap unless the classes are separable; then the slight penalty keeps the slope finite.
 _SLIGHT = 100.0
@@ -182,3 +238,53 @@ class LeftOutErrors:
             )
         reached = xp.argmax(xp.astype(self.ranks > needed - 0.5, xp.int8), axis=0)
         return xp.stack([self.sizes[int(reached[q]), q] for q in range(self.sizes.shape[1])])
+
+
+# ------------------------------------------------------------------------------
+# `Agreement`: how well predictions agree with targets, as sums that merge.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Agreement:
+    """Sums over some rows, one entry per target."""
+
+    weight: float
+    mean: np.ndarray
+    spread: np.ndarray
+    """Σ w(y − mean)²."""
+    error: np.ndarray
+    """Σ w(y − prediction)², or the weight of wrong labels."""
+
+    @classmethod
+    def of(cls, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, *, labels: bool) -> Agreement:
+        """Compare predictions with targets."""
+        w = np.ones(len(y)) if weight is None else weight
+        if labels:
+            # Of several labels per row, all must be right.
+            y = (y != predicted).reshape(len(y), -1).any(axis=1).astype(np.float64)
+            predicted = np.zeros_like(y)
+        y, predicted = (a.reshape(len(a), -1).astype(np.float64) for a in (y, predicted))
+        total = float(w.sum())
+        mean = w @ y / (total or 1.0)
+        return cls(total, mean, w @ (y - mean) ** 2, w @ (y - predicted) ** 2)
+
+    def merge(self, other: Agreement) -> Agreement:
+        weight = self.weight + other.weight
+        away, share = other.mean - self.mean, other.weight / (weight or 1.0)
+        return Agreement(
+            weight,
+            self.mean + away * share,
+            self.spread + other.spread + away**2 * (self.weight * share),
+            self.error + other.error,
+        )
+
+    @property
+    def accuracy(self) -> float:
+        return float(1.0 - self.error[0] / self.weight)
+
+    @property
+    def r2(self) -> float:
+        """R², averaged over targets; 1 or 0 for a constant target, as in scikit-learn."""
+        constant = self.spread == 0.0
+        ratio = self.error / np.where(constant, 1.0, self.spread)
+        return float(np.mean(np.where(constant, np.where(self.error == 0.0, 1.0, 0.0), 1.0 - ratio)))

@@ -14,17 +14,53 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
-from ocrep._files.arrays import check_names, read_arrays
-from ocrep._files.atomic import replacing, unfinished
+from ocrep._files.writing import check_names, read_arrays, replacing, unfinished
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.fold_sums import FoldGrams, FoldPreconditioned
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.gram import FoldGrams, FoldPreconditioned
 from ocrep._linalg.passes import Step, Stored
 from ocrep._rows.block import Triple
-from ocrep._rows.rows import LocalRows, Part, Rows
-from ocrep._training.fingerprint import fit_fingerprint
-from ocrep._training.learned import Learned
-from ocrep._training.recipe import Recipe
+from ocrep._rows.memory import LocalRows, RowPart, Rows
+from ocrep._training.recipe import Learned, Recipe
+from ocrep._training.targets import Labels
+
+# ------------------------------------------------------------------------------
+# Fingerprints: hashes of all that decides a summary of rows, but for the rows.
+
+
+def fit_fingerprint(recipe: Recipe, learned: Learned) -> str:
+    """What decides a factor: hidden layer, coding of targets, solver, folds."""
+    hashed = hashlib.blake2b(digest_size=32)
+    told: list[Any] = [recipe.estimator, bool(recipe.intercept), recipe.solver, recipe.folds]
+    told += [learned.columns, learned.n_inputs, learned.n_outputs, learned.targets.fingerprint()]
+    if learned.layer is not None:
+        layer = learned.layer
+        activation = layer.activation if isinstance(layer.activation, str) else _name_of(layer.activation)
+        told += [activation, bool(layer.direct_link)]
+        metric = () if layer.map_.metric is None else (layer.map_.metric,)
+        for array in (layer.weights_, layer.biases_, layer.center_, layer.scale_, *metric):
+            hashed.update(np.ascontiguousarray(array).data)
+    if learned.division is not None and learned.division.known is not None:
+        hashed.update(learned.division.known.data)
+    hashed.update(repr(told).encode())
+    return hashed.hexdigest()
+
+
+def survey_fingerprint(recipe: Recipe) -> str:
+    """What decides a survey: all that must be known of the rows first."""
+    needs = recipe.needs
+    told: list[Any] = [needs.labels, needs.range, needs.totals, needs.groups, needs.sample]
+    if isinstance(recipe.targets, Labels):
+        told += [recipe.targets.fingerprint(), recipe.targets.class_weight]
+    return hashlib.blake2b(repr(told).encode(), digest_size=32).hexdigest()
+
+
+def _name_of(function: Any) -> str:
+    """A function's name; its code cannot be compared."""
+    return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__))
+
+
+# ------------------------------------------------------------------------------
 
 _FORMAT = "ocrep checkpoint 2"
 _STATE = "state:"
@@ -120,7 +156,7 @@ class CheckpointFile:
 class FileCheckpoint:
     """Passes over the rows of a scan that a file saves now and then; see `_linalg.passes.Checkpoint`."""
 
-    def __init__(self, file: CheckpointFile, part: Part, read: Callable[[int], Iterator[Triple]]) -> None:
+    def __init__(self, file: CheckpointFile, part: RowPart, read: Callable[[int], Iterator[Triple]]) -> None:
         self._file, self._part, self._read = file, part, read
         self._fingerprints = part.fingerprints()
         self._saved = file.load()

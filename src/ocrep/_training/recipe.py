@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
+from scipy import sparse
 
 from ocrep import rules
 from ocrep._errors import pick
-from ocrep._features.parameters import FROM_ROWS, check_layer, check_nested
-from ocrep._features.random_layer import RandomLayer
-from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._layers.random_layer import FROM_ROWS, RandomLayer, check_layer, check_nested
+from ocrep._linalg.arrays import Array
+from ocrep._linalg.folds import FoldPlan
+from ocrep._linalg.parallel import BLOCK_ENTRIES, Encoded, RowBlocks
+from ocrep._linalg.passes import Checkpoint, LocalPasses, Summary, Work, counts
 from ocrep._linalg.solve import SOLVERS
-from ocrep._rows.rows import Rows
-from ocrep._rows.sample import SAMPLE_ROWS
-from ocrep._rows.survey import Needs
-from ocrep._training.targets import Labels, Numbers
+from ocrep._rows.block import MOST_GROUPS, Block, Triple, joined
+from ocrep._rows.memory import RowPart, Rows
+from ocrep._rows.survey import SAMPLE_ROWS, Needs, Survey
+from ocrep._training.targets import Indicators, Labels, Numbers
 from ocrep.rules.per_target import PerTarget
 
 
@@ -246,3 +250,247 @@ def _check_checkpoint(recipe: Recipe, path: Path) -> None:
             f"checkpoint={str(path)!r} cannot be written ({error.strerror}): name a file in an existing folder that "
             "you may write to."
         ) from error
+
+
+# ------------------------------------------------------------------------------
+# `Division`: the fold of each row, where groups or row numbers decide it and not the inputs.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Division:
+    """A plan with all that it needs to know of the rows; the same for every part of them."""
+
+    plan: FoldPlan
+    n_rows: int | None = None
+    """The number of all rows, where it decides."""
+    known: np.ndarray | None = None
+    """The keys of all groups, in the plan's order; None where they are too many or came one block at a time."""
+
+    @classmethod
+    def of(cls, plan: FoldPlan, n_rows: int | None, groups: np.ndarray | None) -> Division | None:
+        """Divide rows of which these are all groups; None where their inputs decide."""
+        if plan.split == "content":
+            return None
+        if plan.split == "blocks":
+            division = cls(plan, None if plan.block_length is not None else n_rows)
+            division.check_endless(n_rows is None)
+            return division
+        if groups is None:
+            return cls(plan)
+        _check_groups(plan, len(groups))
+        known = np.sort(plan.ordered(groups)) if len(groups) <= MOST_GROUPS else None
+        return cls(replace(plan, n_folds=len(groups)) if plan.split == "given" else plan, known=known)
+
+    def folds_of(self, block: Block) -> np.ndarray | None:
+        """The fold of each row; None for rows without groups, which no fold is asked of."""
+        if self.plan.split == "blocks":
+            return self.plan.of_row_numbers(block.first + np.arange(block.X.shape[0]), self.n_rows)
+        return None if block.groups is None else self.plan.of_groups(block.groups, self.known)
+
+    def check_known(self, block: Block, rows: Any) -> None:
+        """Raise if some of the rows are of groups that are not among the known ones."""
+        if self.known is None or block.groups is None:
+            return
+        unknown = ~np.isin(self.plan.ordered(block.groups[rows]), self.known)
+        if unknown.any():
+            row = int(np.arange(len(block.groups))[rows][np.argmax(unknown)])
+            raise ValueError(f"{block.row(row)}the group was not surveyed: survey all parts.")
+
+    def check_endless(self, endless: bool) -> None:
+        """Raise if the number of all rows decides, and it is not known, or more rows are to come."""
+        if endless and self.plan.split == "blocks" and self.plan.block_length is None:
+            raise ValueError(
+                "split='blocks' divides all rows evenly, and here their number is not known before they are read: give "
+                "the length of a block, as in rules.KFold(split='blocks', block_length=1000)."
+            )
+
+
+def _check_groups(plan: FoldPlan, n_groups: int) -> None:
+    """Raise if there are too few groups to hold one out, or too many to make a fold of each."""
+    given = plan.split == "given"
+    if n_groups < (2 if given else plan.n_folds):
+        raise ValueError(
+            f"The rows of positive weight are of {n_groups} group(s), and cross-validation with split={plan.split!r} "
+            f"needs at least {2 if given else plan.n_folds}: "
+            + ("give more folds." if given else f"set n_folds to {max(2, n_groups)} or less, or give more groups.")
+        )
+    if given and n_groups > MOST_GROUPS:
+        raise ValueError(
+            f"The rows are of more than {MOST_GROUPS} groups, and split='given' makes a fold of each: use "
+            "split='groups'."
+        )
+
+
+# ------------------------------------------------------------------------------
+# `Learned`: the fixed maps from rows to [H | T], known after the survey; small, and the same for every part.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """What the survey fixed: the hidden layer, the coding of the targets, the columns."""
+
+    layer: RandomLayer | None
+    targets: Numbers | Labels | Indicators
+    n_inputs: int
+    columns: tuple[str, ...] | None
+    n_outputs: int
+    """Columns of T."""
+    on_device: bool = False
+    """Whether the rows are arrays of another library than NumPy."""
+    division: Division | None = None
+    """Where the folds of rows come from, if not from their inputs."""
+
+    @classmethod
+    def of(cls, recipe: Recipe, survey: Survey, n_rows: int | None = None) -> Learned:
+        """Draw the layer, learn the targets, and see how rows are divided; `n_rows` is the number of all of them."""
+        targets, layer, n_inputs = recipe.targets.learn(survey), recipe.layer, len(survey.low)
+        if layer is not None:
+            sample = survey.sample and targets.weighted(survey.sample)
+            layer.draw(n_inputs, survey.dtype, (survey.low, survey.high), sample)
+            layer.n_features_in_ = n_inputs
+            if survey.columns is not None:
+                layer.feature_names_in_ = np.asarray(survey.columns, dtype=object)
+            if survey.like is not None:
+                layer.map_ = layer.map_.to_device_of(survey.like)
+        n_outputs = _n_outputs(targets, survey)
+        division = None if recipe.folds is None else Division.of(recipe.folds, n_rows, survey.groups)
+        return cls(layer, targets, n_inputs, survey.columns, n_outputs, survey.like is not None, division)
+
+    @property
+    def n_features(self) -> int:
+        if self.layer is None:
+            return self.n_inputs
+        return self.layer.map_.weights.shape[1] + (self.n_inputs if self.layer.direct_link else 0)
+
+    def features(self, X: Any, out: np.ndarray | None = None) -> Array:
+        """H of checked inputs, in `out` if that is given and saves anything."""
+        if self.layer is not None:
+            return self.layer.map_(X, out)
+        return X.toarray() if sparse.issparse(X) else X
+
+    @property
+    def code(self) -> Callable[[Block], Triple]:
+        """Gives checked rows the form that `encode` takes, with their folds if the inputs do not decide them."""
+        return self.targets.code if self.division is None else self._code_with_folds
+
+    def _code_with_folds(self, block: Block) -> Triple:
+        assert self.division is not None
+        return *self.targets.code(block), self.division.folds_of(block)
+
+    def encode(self, triple: Triple, out: np.ndarray | None = None) -> Encoded:
+        """A block `(H, T, sample_weight)` of coded rows, with H in `out` if that saves anything."""
+        X, y, weight = triple[:3]
+        return self.features(X, out), self.targets.encode(y), weight
+
+    @property
+    def height(self) -> int:
+        return block_rows(self.n_features, self.n_inputs + self.n_outputs, on_device=self.on_device)
+
+    def row_blocks(self, part: RowPart) -> RowBlocks:
+        """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
+        read = partial(part.triples, self.code, self.height)
+        width = None if self.on_device else self.n_features
+        rows = RowBlocks(read, self.encode, self.targets.labels, width, self.n_outputs, self.targets.several)
+        if part.n_in_memory is None:
+            return rows
+        return replace(rows, n_rows=part.n_in_memory, read_by=partial(part.triples, self.code))
+
+    def unweighted(self) -> Learned:
+        """The same maps without the weights of classes, for counting errors."""
+        return replace(self, targets=self.targets.unweighted())
+
+    def leading(self, n_hidden: int) -> Learned:
+        """The same maps with only the first hidden units."""
+        assert self.layer is not None
+        return replace(self, layer=self.layer.take(slice(n_hidden)))
+
+
+def _n_outputs(targets: Numbers | Labels | Indicators, survey: Survey) -> int:
+    if not isinstance(targets, Labels):
+        return survey.target_shape[0] if survey.target_shape else 1
+    assert targets.classes is not None
+    return 1 if len(targets.classes) == 2 else len(targets.classes)
+
+
+def block_rows(n_features: int, n_others: int = 0, *, on_device: bool = False) -> int:
+    """Rows per block of H of `n_features`, with `n_others` inputs and targets.
+
+    At least four times the features, so that re-triangularizing R with each block adds at most a quarter. A device
+    takes 16 times as many: it has the memory, and each block costs it a hundred launches.
+    """
+    return max(4 * n_features, (16 if on_device else 1) * BLOCK_ENTRIES // (n_features + n_others))
+
+
+# ------------------------------------------------------------------------------
+# Passes over rows that lie with workers elsewhere: each part is worked on where it is, and summaries merge.
+
+
+# The first block of rows is looked for in one part, then in so many times as many.
+_MORE_PARTS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnPart(Generic[Summary]):
+    """One pass over the rows of a part; small, and sent to every worker."""
+
+    learned: Learned
+    needs: Needs
+    work: Work[Summary]
+
+    def __call__(self, part: RowPart) -> Summary | None:
+        """The summary of a part; None if it has no rows."""
+        if part.check(self.needs) == 0:
+            return None
+        return LocalPasses(self.learned.row_blocks(part)).accumulate(self.work)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstBlock:
+    """The first rows of a part, as many as a block holds."""
+
+    learned: Learned
+    needs: Needs
+
+    def __call__(self, part: RowPart) -> Triple | None:
+        """The first block of which a row counts; None if there is none."""
+        if part.check(self.needs) == 0:
+            return None
+        return next(filter(counts, self.learned.row_blocks(part).read()), None)
+
+
+def _first_of(height: int, one: Triple, other: Triple) -> Triple:
+    """The rows of both, but no more than `height`."""
+    wanted = height - one[0].shape[0]
+    if wanted <= 0:
+        return one
+    return joined([one, tuple(None if values is None else values[:wanted] for values in other)])
+
+
+class PartsPasses:
+    """Passes over rows in parts, none of which is read here but for a first block."""
+
+    checkpoint: Checkpoint | None = None
+
+    def __init__(self, learned: Learned, rows: Rows, needs: Needs) -> None:
+        self._learned, self._rows, self._needs = learned, rows, needs
+        self.n_features = None if learned.on_device else learned.n_features
+
+    def encode(self, block: Any) -> Encoded:
+        return self._learned.encode(block)
+
+    def head(self) -> tuple[Any, bool]:
+        """Rows of the first parts, of more of them until there are as many as features."""
+        first, merge = FirstBlock(self._learned, self._needs), partial(_first_of, self._learned.height)
+        n_parts, looked_at = self._rows.n_parts, 1
+        while True:
+            block = self._rows.accumulate(first, merge, n_parts=looked_at)
+            n_rows = 0 if block is None else block[0].shape[0]
+            if n_rows >= self._learned.n_features or looked_at >= n_parts:
+                return block, n_parts == 1 and n_rows < self._learned.height
+            looked_at *= _MORE_PARTS
+
+    def accumulate(self, work: Work[Summary], *, saved: bool = True) -> Summary:
+        """All parts where they lie, then a tree of merges."""
+        del saved
+        merge: Callable[[Summary, Summary], Summary] = work.kind.merge
+        return self._rows.accumulate(OnPart(self._learned, self._needs, work), merge)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ocrep._errors import pick
-from ocrep._features.parameters import check_nested
-from ocrep._features.random_layer import RandomLayer
-from ocrep._training.held_out import cv_error_of
+from ocrep._layers.random_layer import RandomLayer, check_nested
 from ocrep._training.recipe import plan_of
+from ocrep._training.train import cv_error_of
 from ocrep.analysis.evaluator import Evaluator, rules_to_compare
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.estimators.base import ClosedForm, fit_silently

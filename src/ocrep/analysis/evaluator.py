@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ocrep._linalg.blocks import RowBlocks, slices_of
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.parallel import RowBlocks, slices_of
 from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ocrep._files.visible import visible
+from ocrep._files.formats import visible
 
 if TYPE_CHECKING:
     from ocrep.analysis.advice import Advice

@@ -114,7 +114,7 @@ def _explain(error: Exception, fail: Callable[[str, int], int]) -> int:
 
 def _fail(message: str, code: int, *, as_json: bool = False) -> int:
     """Print one line on standard error, with `as_json` also an object on standard output, and return the exit code."""
-    from ocrep._files.visible import visible
+    from ocrep._files.formats import visible
 
     line = " ".join(message.split())
     if len(line) > LONGEST_MESSAGE:  # names and values of any length may be given

@@ -4,40 +4,86 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from functools import partial
+from types import MethodType
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep import rules
 from ocrep._documentation import Linked, inherit_sections
 from ocrep._errors import unchanged_on_error
-from ocrep._features.random_layer import RandomLayer
+from ocrep._layers.random_layer import RandomLayer
 from ocrep._linalg.arrays import array_namespace
-from ocrep._linalg.blocks import RowBlocks
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._rows import open_rows
-from ocrep._rows.checks import check_columns, check_inputs
-from ocrep._rows.dask import is_dask
-from ocrep._rows.device import check_place, on_device
-from ocrep._rows.inputs import checked_inputs
-from ocrep._rows.memory import MemoryRows
-from ocrep._rows.rows import Rows
-from ocrep._rows.scan.scan import inputs_of
+from ocrep._rows.block import Block, Triple, check_place, is_dask, on_device
+from ocrep._rows.checks import check_columns, check_counts, check_inputs, checked_inputs, naming
+from ocrep._rows.memory import MemoryRows, RowPart, Rows
+from ocrep._rows.stream import inputs_of
 from ocrep._rows.survey import Needs
-from ocrep._training.learned import Learned
-from ocrep._training.outputs import network_outputs
-from ocrep._training.recipe import Recipe, rule_of
+from ocrep._training.calibration import Agreement, network_outputs
+from ocrep._training.recipe import Learned, Recipe, rule_of
 from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Factored, Training, decide, extend, train
 from ocrep.estimators.summary import Summarized
 from ocrep.exceptions import RuleEdgeWarning
+
+# ------------------------------------------------------------------------------
+# `available_if`: a method that only some objects have; the others say why they do not have it.
+
+
+def available_if(check: Callable[[Any], None]) -> Callable[[Callable[..., Any]], Any]:
+    """As scikit-learn's, but the check raises the AttributeError that users see: it names the argument to change."""
+    return partial(_Method, check)
+
+
+class _Method:
+    def __init__(self, check: Callable[[Any], None], method: Callable[..., Any]) -> None:
+        self._method, self._check, self.__doc__ = method, check, method.__doc__
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self._method
+        self._check(owner)
+        return MethodType(self._method, owner)
+
+
+# ------------------------------------------------------------------------------
+# What `calibrate="loo"` adds to an estimator: which methods exist, and the calibration itself.
+
+
+def available_if_calibrated(what: str) -> Callable[..., Any]:
+    """Let a method exist only if the estimator is told to calibrate; `what` is what it gives."""
+
+    def asked(estimator: Any) -> None:
+        if estimator.calibrate is None:
+            raise AttributeError(f"{type(estimator).__name__} gives {what} only if calibrated: set calibrate='loo'.")
+
+    return available_if(asked)
+
+
+def calibration_of(estimator: Any) -> Any:
+    """What was learned from left-out rows; with another γ than that of `fit` it is gone."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "calibrator_"):
+        raise NotFittedError(
+            "This γ is not calibrated, and calibrating it needs the rows: call fit with this gamma and "
+            "calibrate='loo', or set calibrate=None."
+        )
+    return estimator.calibrator_
+
+
+# ------------------------------------------------------------------------------
 
 
 class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
@@ -344,3 +390,90 @@ def adopt(model: ClosedForm, other: ClosedForm) -> None:
     """Give a model the training of another."""
     solution, calibrator = other.spectrum_.solution(other.gamma_), getattr(other, "calibrator_", None)
     model._store(Training(other._factored(), other.choice_, solution, calibrator))
+
+
+# ------------------------------------------------------------------------------
+# Answers on Dask collections: predictions as lazy Dask arrays, and scores of which only sums come here.
+
+
+Model = TypeVar("Model", bound=ClosedForm)
+
+# Attributes of size M² that a worker seldom needs.
+_LARGE = ("factor_", "folds_", "spectrum_", "choice_", "singular_values_")
+DEVIATIONS = "standard deviations"
+# Rows that a worker predicts at a time while it scores.
+_ROWS = 2**16
+
+
+def predict_lazily(model: ClosedForm, X: Any, what: str, *, n_columns: int | None = None, dtype: Any = None) -> Any:
+    """A lazy array of one of the model's answers on X: one axis or `n_columns`, of X's own type or `dtype`."""
+    from ocrep._rows.dask import lazily
+
+    declared = _declared_dtype(model, X)
+    like = np.empty((0,) if n_columns is None else (0, n_columns), dtype=declared if dtype is None else dtype)
+    keep = ("spectrum_",) if what == DEVIATIONS else ()
+    return lazily(partial(_answer, what=what), _light(model, keep), X, like)
+
+
+def score_lazily(model: ClosedForm, X: Any, y: Any, sample_weight: Any, *, labels: bool) -> Agreement:
+    """How well predictions agree with y."""
+    _declared_dtype(model, X)
+    bare = _light(model)
+    bare.__dict__.pop("feature_names_in_", None)
+    agreement = open_rows(X, y, sample_weight).accumulate(partial(_agreement, bare, labels), Agreement.merge)
+    check_counts(1, agreement.weight)
+    return agreement
+
+
+def _agreement(model: ClosedForm, labels: bool, part: RowPart) -> Agreement | None:
+    """The agreement over the rows of one partition; None if it has no rows."""
+    if not part.check(Needs(labels=labels, range=False)):
+        return None
+    total = None
+    for X, y, weight in part.triples(_plain, _ROWS):
+        found = Agreement.of(y, model.predict(X), weight, labels=labels)
+        total = found if total is None else total.merge(found)
+    return total
+
+
+def _plain(block: Block) -> Triple:
+    return block.X, block.y, block.weight
+
+
+def _answer(
+    block: Any,
+    model: Any,
+    like: np.ndarray,
+    *,
+    what: str,
+    block_id: tuple[int, ...] | None = None,
+    partition_info: dict[str, Any] | None = None,
+) -> np.ndarray:
+    """What a fitted model says of one block, in the type of `like`; a block may have no rows.
+
+    Dask itself fills in where the block is: `block_id` for arrays, `partition_info` for dataframes.
+    """
+    if block.shape[0] == 0:
+        return like
+    number = block_id[0] if block_id else partition_info["number"] if partition_info else 0
+    with naming(f"Partition {number}"):
+        values = model.predict(block, return_std=True)[1] if what == DEVIATIONS else getattr(model, what)(block)
+        return values.astype(like.dtype, copy=False)
+
+
+def _declared_dtype(model: ClosedForm, X: Any) -> np.dtype:
+    """Check the columns now, before anything is computed, and give the type of X."""
+    from ocrep._rows.dask import described
+
+    check_is_fitted(model)
+    columns, dtype = described(X)
+    validate_data(model, columns, skip_check_array=True, reset=False)
+    return dtype
+
+
+def _light(model: Model, keep: tuple[str, ...] = ()) -> Model:
+    """A copy for workers, without what is large and not needed."""
+    light = copy(model)
+    for name in set(_LARGE) - set(keep):
+        light.__dict__.pop(name, None)
+    return light

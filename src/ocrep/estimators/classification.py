@@ -10,15 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._errors import unchanged_on_error
 from ocrep._linalg.arrays import array_namespace, to_device_of
-from ocrep._rows.dask import is_dask
+from ocrep._rows.block import is_dask
 from ocrep._rows.survey import distinct
 from ocrep._training.calibration import Calibrator, LabelCalibrator
-from ocrep._training.indicators import Indicators
-from ocrep._training.targets import Labels, check_more_than_one
+from ocrep._training.targets import Indicators, Labels, check_more_than_one
 from ocrep._training.train import Training
-from ocrep.estimators.base import ClosedForm
-from ocrep.estimators.calibrated import available_if_calibrated, calibration_of
-from ocrep.estimators.lazy import predict_lazily, score_lazily
+from ocrep.estimators.base import ClosedForm, available_if_calibrated, calibration_of, predict_lazily, score_lazily
 
 
 class Classification(ClassifierMixin, ClosedForm):

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
-from ocrep._features.parameters import check_size
-from ocrep._features.random_layer import RandomLayer
+from ocrep._layers.random_layer import RandomLayer, check_size
 from ocrep._linalg.arrays import Array
 from ocrep.estimators.base import ClosedForm
 from ocrep.estimators.classification import Classification

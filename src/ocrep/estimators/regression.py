@@ -9,14 +9,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._errors import unchanged_on_error
 from ocrep._linalg.arrays import array_namespace
-from ocrep._rows.dask import is_dask
-from ocrep._training.calibration import LeftOutErrors
-from ocrep._training.outputs import interval_widths, standard_deviations
+from ocrep._rows.block import is_dask
+from ocrep._training.calibration import LeftOutErrors, interval_widths, standard_deviations
 from ocrep._training.targets import Numbers
 from ocrep._training.train import Training
-from ocrep.estimators.base import ClosedForm
-from ocrep.estimators.calibrated import available_if_calibrated, calibration_of
-from ocrep.estimators.lazy import DEVIATIONS, predict_lazily, score_lazily
+from ocrep.estimators.base import (
+    DEVIATIONS,
+    ClosedForm,
+    available_if_calibrated,
+    calibration_of,
+    predict_lazily,
+    score_lazily,
+)
 
 
 class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._linalg.arrays import EPS, to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep._training.held_out import cv_error_of
+from ocrep._training.train import cv_error_of
 from ocrep.rules import NotApplicable, resolve
 
 WIDTH = 79

@@ -9,13 +9,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, lasso_path
 
-from ocrep._features.parameters import check_size
-from ocrep._features.random_layer import RandomLayer
-from ocrep._linalg.blocks import RowBlocks
+from ocrep._layers.random_layer import RandomLayer, check_size
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.leave_one_out import press
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.literature.units import MixedMap, SelectedUnits
+from ocrep.literature.base import MixedMap, SelectedUnits
 from ocrep.rules import LOO
 
 

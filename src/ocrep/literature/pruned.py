@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path, lars_path
 
 from ocrep._errors import pick
-from ocrep._features.random_layer import RandomLayer
+from ocrep._layers.random_layer import RandomLayer
 from ocrep._linalg.factor import Factor
-from ocrep.literature.units import SelectedUnits
+from ocrep.literature.base import SelectedUnits
 from ocrep.rules.criteria import log_or_nan
 
 N_PENALTIES = 100

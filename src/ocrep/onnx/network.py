@@ -16,11 +16,11 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep import literature
-from ocrep._features.activations import ACTIVATIONS
-from ocrep._features.hidden_map import HiddenMap
-from ocrep._features.random_layer import RandomLayer
+from ocrep._layers.activations import ACTIVATIONS
+from ocrep._layers.hidden_map import HiddenMap
+from ocrep._layers.random_layer import RandomLayer
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
-from ocrep.literature.units import MixedMap
+from ocrep.literature.base import MixedMap
 
 Hidden: TypeAlias = HiddenMap | MixedMap | None  # None if the features are the inputs themselves
 _ON_NETWORK = (literature.ELMClassifier, literature.ELMRegressor, literature.RELMClassifier, literature.RELMRegressor)

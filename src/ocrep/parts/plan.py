@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,23 +14,61 @@ from sklearn.base import clone
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.solve import of_reflections
-from ocrep._rows.checks import check_counts, naming
-from ocrep._rows.device import on_device
-from ocrep._rows.memory import MemoryRows
-from ocrep._rows.rows import LocalRows
-from ocrep._rows.scan.rows import ScanRows
-from ocrep._rows.scan.scan import Scan
-from ocrep._rows.survey import Range, distinct
+from ocrep._rows.block import Block, Triple, on_device
+from ocrep._rows.checks import check_columns, check_counts, check_target_shape, check_within, naming
+from ocrep._rows.memory import LocalRows, MemoryRows, RowPart
+from ocrep._rows.stream import Scan, ScanRows
+from ocrep._rows.survey import Needs, Range, distinct, observed_range
 from ocrep._rows.survey import Survey as Surveyed
-from ocrep._training.fingerprint import fit_fingerprint, survey_fingerprint
-from ocrep._training.learned import Learned
-from ocrep._training.recipe import Recipe, check_parts
-from ocrep._training.targets import Labels, check_more_than_one
+from ocrep._training.checkpoint import fit_fingerprint, survey_fingerprint
+from ocrep._training.recipe import Learned, Recipe, check_parts
+from ocrep._training.targets import Labels, Numbers, check_more_than_one
 from ocrep._training.train import finish, part_step
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.estimators.base import ClosedForm, present, recipe_of, warn_of
-from ocrep.parts.limits import WithinPlan
 from ocrep.parts.summaries import Numbered, Part, Survey, check_type, told
+
+# ------------------------------------------------------------------------------
+# `WithinPlan`: the rows of a part, compared with what the plan knows before they are used.
+
+
+_INSTEAD = "give all parts the same columns, which a survey or feature_names tells the plan"
+
+
+@dataclass(slots=True, eq=False)
+class WithinPlan(RowPart):
+    """Rows that are refused where columns, targets, ranges or groups are not those of the plan."""
+
+    rows: RowPart
+    learned: Learned
+    range: Range | None
+    """What was surveyed, where the scaling depends on it."""
+    needs: Needs
+
+    def check(self, needs: Needs) -> int | None:
+        """Check what can be checked before rows are read."""
+        return self.rows.check(needs)
+
+    def triples(self, code: Callable[[Block], Triple], height: int, skip: int = 0) -> Iterator[Triple]:
+        """All rows, each block compared with the plan before it is coded."""
+        return self.rows.triples(lambda block: code(self._compared(block)), height, skip)
+
+    def _compared(self, block: Block) -> Block:
+        learned, targets = self.learned, self.learned.targets
+        check_columns(block, learned.n_inputs, learned.columns, than="the plan", instead=_INSTEAD)
+        if isinstance(targets, Numbers):
+            shape = () if targets.one_dimensional else (learned.n_outputs,)
+            check_target_shape(block, shape, where="in the plan")
+        weight = block.weight if self.needs.weigh is None else self.needs.weigh(block.y, block.weight)
+        if self.range is not None:
+            check_within(block, *self.range, observed_range(block.X, weight))
+        if learned.division is not None:
+            counts = slice(None) if weight is None else np.flatnonzero(weight > 0.0)
+            learned.division.check_known(block, counts)
+        return block
+
+
+# ------------------------------------------------------------------------------
 
 _KINDS = (PinvRegressor, PinvClassifier, TikhonovRegressor, TikhonovClassifier)
 

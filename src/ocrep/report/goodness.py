@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from ocrep._documentation import shown_in_short
-from ocrep._rows.device import on_device
+from ocrep._rows.block import on_device
 from ocrep.analysis.advice import CLEARLY, WEAK_RANKING, Advice
 from ocrep.analysis.assessment import Assessment, assess
 from ocrep.analysis.scores import BOOSTING, LINEAR, MAJORITY, MEAN, NETWORK

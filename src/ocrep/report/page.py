@@ -8,8 +8,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, Literal
 
-from ocrep._files.atomic import replacing
-from ocrep._files.visible import visible
+from ocrep._files.formats import visible
+from ocrep._files.writing import replacing
 from ocrep.report.diagnosis import Diagnosis, finite
 from ocrep.report.drawing import SYMBOLS
 from ocrep.report.gamma_figures import fine_sigma, gamma_figures, gamma_places, main_rules

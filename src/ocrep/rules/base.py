@@ -13,9 +13,8 @@ from typing import Any, Literal, Self, TypeAlias
 
 from ocrep._documentation import Documented
 from ocrep._linalg.arrays import EPS, SMALLEST, array_namespace
-from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum, sizes_of
 from ocrep.rules.choice import Choice, joined, repeated, short_repr

@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, real_part
-from ocrep._linalg.by_target import direction_sums, dof, pooled, residual_dof, rss
 from ocrep._linalg.some_targets import of_targets
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import Spectrum, direction_sums, dof, pooled, residual_dof, rss
 from ocrep.rules.base import FlooredRule, NotApplicable
 from ocrep.rules.choice import Choice
 from ocrep.rules.search import minimise, searched_range

@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
-from ocrep._linalg.blocks import RowBlocks, slices_of
-from ocrep._linalg.fold_plan import split_by_fold
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, split_by_fold
 from ocrep._linalg.leave_one_out import press, press_by_target
+from ocrep._linalg.parallel import RowBlocks, slices_of
 from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import FlooredRule, Needs, NotApplicable, Targets

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import Array, to_host
-from ocrep._linalg.blocks import RowBlocks
-from ocrep._linalg.by_target import row_of
-from ocrep._linalg.fold_plan import FoldPlan, Split
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, FoldPlan, Split
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.some_targets import of_targets
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import Spectrum, row_of
 from ocrep.rules.base import FlooredRule, NotApplicable
 from ocrep.rules.choice import Choice
 from ocrep.rules.criteria import GCV

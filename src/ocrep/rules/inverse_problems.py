@@ -8,8 +8,7 @@ from functools import partial
 from numbers import Real
 
 from ocrep._linalg.arrays import Array, array_namespace
-from ocrep._linalg.by_target import direction_sums, rss
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import Spectrum, direction_sums, rss
 from ocrep.rules.base import FlooredRule, NotApplicable
 from ocrep.rules.choice import Choice
 from ocrep.rules.criteria import CriterionRule

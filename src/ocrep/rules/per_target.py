@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from ocrep._linalg.fold_plan import FoldPlan
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Needs, Rule
 from ocrep.rules.choice import Choice

@@ -18,7 +18,7 @@ from typing import Any
 import sklearn
 
 from ocrep import __version__
-from ocrep._files.atomic import replacing
+from ocrep._files.writing import replacing
 
 FORMAT = 1
 """The layout of model files; a new number means that older versions cannot read them."""

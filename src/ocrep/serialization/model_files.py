@@ -10,7 +10,7 @@ from typing import Any
 from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn.base import BaseEstimator
 
-from ocrep._features.activations import ACTIVATIONS
+from ocrep._layers.activations import ACTIVATIONS
 from ocrep.serialization import archive
 from ocrep.serialization.archive import ModelFileError, ModelInfo
 from ocrep.serialization.tree import NAMES, OTHERS, OWN, from_file, path_of, to_file

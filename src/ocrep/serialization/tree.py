@@ -12,26 +12,21 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ocrep import __version__, literature, rules
-from ocrep._features.activations import ACTIVATIONS, Activation
-from ocrep._features.dates import DateParts
-from ocrep._features.frames import FrameInputs
-from ocrep._features.hidden_map import HiddenMap
-from ocrep._features.random_layer import RandomLayer
+from ocrep._layers.activations import ACTIVATIONS, Activation
+from ocrep._layers.columns import DateParts, FrameInputs
+from ocrep._layers.hidden_map import HiddenMap
+from ocrep._layers.random_layer import RandomLayer
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.fold_plan import FoldPlan
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
 from ocrep._linalg.triangle import Triangle
-from ocrep._linalg.wide import RowVectors
-from ocrep._linalg.wide_rows import WideRows
+from ocrep._linalg.wide import RowVectors, WideRows
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
-from ocrep._training.division import Division
-from ocrep._training.indicators import Indicators
-from ocrep._training.learned import Learned
-from ocrep._training.targets import Labels, Numbers
+from ocrep._training.recipe import Division, Learned
+from ocrep._training.targets import Indicators, Labels, Numbers
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
-from ocrep.literature.units import MixedMap
+from ocrep.literature.base import MixedMap
 from ocrep.serialization.archive import ModelFileError
 
 Node: TypeAlias = dict[str, Any]

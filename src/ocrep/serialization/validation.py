@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep import Spectrum
-from ocrep._features.hidden_map import HiddenMap
+from ocrep._layers.hidden_map import HiddenMap
 from ocrep.rules import Curve
 from ocrep.serialization.annotations import check_annotated
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ocrep._features.random_layer import RandomLayer
+from ocrep._layers.random_layer import RandomLayer
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.study.protocol import BIASES, N_FOLDS, TARGETS, TEST_SHARE

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ocrep._files.atomic import replacing
+from ocrep._files.writing import replacing
 from ocrep.study.results import NUMBERS, Results, Row
 
 KEYS = ("kind", "data", "biases", "targets", "method")

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
-from ocrep._linalg.svd import rank_tolerance
+from ocrep._linalg.triangle import rank_tolerance
 from ocrep.datasets import load
 from ocrep.study.networks import split_of
 from ocrep.study.protocol import REFERENCE_SPLIT

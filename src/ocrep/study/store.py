@@ -17,7 +17,7 @@ import scipy
 import sklearn
 
 import ocrep
-from ocrep._files.atomic import replacing
+from ocrep._files.writing import replacing
 from ocrep.study.protocol import REVISION, Protocol
 from ocrep.study.results import Results, Row
 from ocrep.study.yardsticks import Study

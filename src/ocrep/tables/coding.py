@@ -14,8 +14,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ocrep._features.dates import DateParts, date_part, days_since_1970
 from ocrep._files.convert import DATE_KINDS, ColumnKind, as_kind, coded_texts
+from ocrep._layers.columns import DateParts, date_part, days_since_1970
 from ocrep._rows.survey import Range
 from ocrep.tables.rows import Selected
 from ocrep.tables.survey import ColumnSurvey, TableSurvey

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.row_hash import mixed
+from ocrep._linalg.folds import mixed
 
 MOST_DISTINCT = 10_000  # more different values than these are not counted
 SAMPLE_ENTRIES = 2**21  # 16 MB of float64

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ocrep._files.formats import DataError
-from ocrep._linalg.row_hash import mixed
+from ocrep._linalg.folds import mixed
 from ocrep.analysis.assessment import Constant
 from ocrep.tables.coding import Coding
 from ocrep.tables.problem import Problem

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ocrep._files.formats import DataError, FilePath, check_columns, format_of, nearest
-from ocrep._files.frames import TableBlock, column_names, count_rows, read_blocks
 from ocrep._files.reading import Reading
+from ocrep._files.row_file import TableBlock, column_names, count_rows, read_blocks
 from ocrep._files.writing import STANDARD_OUTPUT, table_writer
 from ocrep.analysis.compare import MANY_LABELS
 from ocrep.tables.coding import MISSING

@@ -9,7 +9,7 @@ import numpy as np
 
 from ocrep._files.formats import changed_file
 from ocrep._rows.block import Block, skip_rows
-from ocrep._rows.scan.source import Source
+from ocrep._rows.sources import Source
 from ocrep._rows.survey import Range
 from ocrep.tables.coding import Coding
 from ocrep.tables.rows import TableRows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ocrep._files.formats import DataError
-from ocrep._linalg.row_hash import mixed
+from ocrep._linalg.folds import mixed
 
 _ROUNDS = 6  # four make a Feistel network a good permutation; two more for the shortest halves
 

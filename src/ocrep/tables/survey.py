@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from ocrep._features.dates import date_part, days_since_1970
 from ocrep._files.convert import (
     DATE_KINDS,
     ColumnKind,
@@ -24,6 +23,7 @@ from ocrep._files.convert import (
     numbers_of,
     times_of,
 )
+from ocrep._layers.columns import date_part, days_since_1970
 from ocrep._linalg.parallel import accumulate, worker_count
 from ocrep.tables.counting import Distinct, MedianSample
 from ocrep.tables.rows import Selected

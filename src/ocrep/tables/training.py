@@ -13,15 +13,15 @@ import pandas
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from ocrep._features.frames import FrameInputs
 from ocrep._files.convert import DATE_KINDS
 from ocrep._files.formats import DataError
-from ocrep._rows.scan.scan import ProgressFunction, Scan
+from ocrep._layers.columns import FrameInputs
+from ocrep._rows.stream import ProgressFunction, Scan
 from ocrep.analysis.assessment import Assessment, Assessor, sample_size
 from ocrep.analysis.scores import MOST_ROWS
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.estimators.base import fit_silently
-from ocrep.estimators.candidates import CANDIDATES
+from ocrep.estimators.search import CANDIDATES
 from ocrep.rules import Rule, resolve
 from ocrep.tables.choice import layer
 from ocrep.tables.coding import MISSING, Coding

@@ -12,10 +12,10 @@ from support.advice import some_advice
 from support.problems import smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovRegressor
-from ocrep._features.activations import ACTIVATIONS
-from ocrep._features.pairs import ScaledRows, draw_pairs
+from ocrep._layers.activations import ACTIVATIONS
+from ocrep._layers.pairs import ScaledRows, draw_pairs
 from ocrep._rows.block import Block
-from ocrep._rows.sample import SAMPLE_ROWS, RowSample
+from ocrep._rows.survey import SAMPLE_ROWS, RowSample
 
 X, Y = smooth_problem(60, 4)
 X = X * [1.0, 10.0, 0.01, 3.0] + [0.0, 100.0, 5.0, -7.0]

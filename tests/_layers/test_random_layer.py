@@ -8,8 +8,8 @@ from scipy import sparse, stats
 from scipy.special import expit
 
 from ocrep import RandomLayer
-from ocrep._features.activations import ACTIVATIONS
-from ocrep._features.random_layer import WEIGHTS
+from ocrep._layers.activations import ACTIVATIONS
+from ocrep._layers.random_layer import WEIGHTS
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-4, 9, size=(30, 4))

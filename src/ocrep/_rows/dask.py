@@ -1,12 +1,13 @@
-"""`Partitions`: the rows of Dask collections, worked on where they lie and merged in a tree; lazy maps over them."""
+"""Which tasks of a graph serve one partition alone: they run as one, so that nothing but summaries is sent about."""
 
 from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
+from graphlib import TopologicalSorter
 from itertools import accumulate
 from typing import Any
 from uuid import uuid4
@@ -19,9 +20,67 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Alias, DataNode, List, Task, TaskRef
 
-from ocrep._rows.checks import check_lengths, check_numeric, check_shape, check_targets
-from ocrep._rows.dask.grouping import Grouped, grouped
-from ocrep._rows.memory import kind_of
+from ocrep._rows.checks import (
+    check_counts,
+    check_lengths,
+    check_numeric,
+    check_shape,
+    check_targets,
+    naming,
+    warn_of_column,
+)
+from ocrep._rows.memory import MemoryRows, RowPart, Rows, Summary, columns_of, kind_of
+from ocrep._rows.survey import Needs, Survey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """The tasks of a graph that some partitions need."""
+
+    shared: dict[Any, Any]
+    """Those that several partitions use, or that must stay by themselves."""
+    own: tuple[tuple[Any, ...], ...]
+    """Those that each partition has for itself."""
+
+
+def grouped(graph: dict[Any, Any], partitions: Sequence[Iterable[Any]]) -> Grouped:
+    """Group the tasks of a graph by the only partition that they serve; `partitions` are the keys that each reads.
+
+    Data frames still have some tasks as tuples, which do not say what they need. Then nothing is grouped.
+    """
+    if not all(hasattr(node, "dependencies") for node in graph.values()):
+        return Grouped(graph, ((),) * len(partitions))
+    links: dict[Any, Iterable[Any]] = {key: node.dependencies for key, node in graph.items()}
+    owner: dict[Any, int | None] = {}
+
+    def claim(key: Any, number: int | None) -> None:
+        owner[key] = number if owner.setdefault(key, number) == number else None
+
+    for number, keys in enumerate(partitions):
+        for key in keys:
+            claim(key, number)
+    for key in reversed(list(TopologicalSorter(links).static_order())):  # those that use a task come before it
+        if key not in owner or key not in graph:
+            continue
+        if graph[key].block_fusion:  # Dask asks for it
+            owner[key] = None
+        for below in links[key]:
+            claim(below, owner[key])
+    own: list[list[Any]] = [[] for _ in partitions]
+    shared = {}
+    for key, mine in owner.items():
+        if key not in graph:  # persisted rows, which the scheduler knows
+            continue
+        if mine is None:
+            shared[key] = graph[key]
+        else:
+            own[mine].append(graph[key])
+    return Grouped(shared, tuple(map(tuple, own)))
+
+
+# ------------------------------------------------------------------------------
+# `Partitions`: the rows of Dask collections, worked on where they lie and merged in a tree; lazy maps over them.
+
 
 # Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
 ARITY = 8
@@ -271,3 +330,106 @@ def _made(number: int, function: Callable[..., Any], *args: Any, **options: Any)
 
 def _together(*rows: Any) -> tuple[Any, ...]:
     return rows
+
+
+# ------------------------------------------------------------------------------
+# `DaskRows`: the rows of Dask collections, worked on where they are; only summaries come here.
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a collection says of its columns before anything is computed."""
+
+    n_inputs: int
+    columns: tuple[str, ...] | None
+    dtype: np.dtype
+    names: tuple[str, ...] = ()
+    """What the parts of the rows are, as `PartitionRows` takes them."""
+    firsts: tuple[int, ...] | None = None
+    """The number of the first row of each partition, where heights are known."""
+
+
+class PartitionRows(MemoryRows):
+    """The rows of one partition, in the memory of its worker."""
+
+    def __init__(self, rows: Any, number: int, declared: Declared) -> None:
+        first = 0 if declared.firsts is None else declared.firsts[number]
+        parts = dict(zip(declared.names, rows, strict=True))
+        super().__init__(**parts, part=f"Partition {number}", number=number, first=first)
+        self._declared = declared
+
+    def check(self, needs: Needs) -> int:
+        """Compare the rows with what the collection declared."""
+        n_rows, declared = super().check(needs), self._declared
+        if not n_rows:
+            return 0
+        mine = self.described()
+        if (mine.n_inputs, mine.columns) != (declared.n_inputs, declared.columns):
+            told = [f"{d.n_inputs} columns {list((d.columns or ())[:8])}" for d in (mine, declared)]
+            raise ValueError(f"the rows have {told[0]}, but the collection declares {told[1]}.")
+        if mine.dtype != declared.dtype:
+            raise ValueError(f"the values are {mine.dtype}, but the collection declares {declared.dtype}: use astype.")
+        return n_rows
+
+    def described(self) -> Declared:
+        """What the rows turned out to be."""
+        assert self._block is not None
+        return Declared(self._block.X.shape[1], self._block.columns, self._block.X.dtype)
+
+
+class DaskRows(Rows):
+    """Dask arrays, or dataframes and series, whose partitions belong together."""
+
+    local = False
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
+        self._partitions = Partitions.of(X, y, sample_weight, groups)
+        columns, dtype = described(X)
+        firsts = first_rows(X)
+        self.n_rows = None if firsts is None else firsts[-1]
+        self._declared = Declared(columns.shape[1], columns_of(columns), dtype, self._partitions.names, firsts)
+        self._target_axes, self._one_column = y.ndim, tuple(y.shape[1:]) == (1,)
+
+    def survey(self, needs: Needs) -> Survey:
+        """A pass for ranges, labels and a sample, if they are needed."""
+        if needs.labels and self._one_column:
+            warn_of_column()  # on a cluster, the warnings of workers do not come here
+        if not (needs.range or needs.labels or needs.groups or needs.sample):
+            declared, nothing = self._declared, np.empty(self._declared.n_inputs)
+            shape = (1,) * (self._target_axes - 1)
+            return Survey(0, 1.0, nothing, nothing, declared.dtype, target_shape=shape, columns=declared.columns)
+        survey = self._run("survey", partial(_survey, needs), Survey.merge, None)
+        check_counts(*((0, 0.0) if survey is None else (survey.n_rows, survey.weight_sum)))
+        return survey
+
+    @property
+    def n_parts(self) -> int:
+        return len(self._partitions.rows)
+
+    def accumulate(
+        self,
+        step: Callable[[RowPart], Summary | None],
+        merge: Callable[[Summary, Summary], Summary],
+        *,
+        n_parts: int | None = None,
+    ) -> Any:
+        """Every partition on the worker that holds it, then a tree of merges."""
+        summary = self._run("accumulate", step, merge, n_parts)
+        if summary is None and n_parts is None:
+            check_counts(0, 0.0)
+        return summary
+
+    def _run(
+        self, what: str, step: Callable[[RowPart], Any], merge: Callable[[Any, Any], Any], n_parts: int | None
+    ) -> Any:
+        some = self._partitions if n_parts is None else self._partitions.first(n_parts)
+        return some.accumulate(what, partial(_on_partition, step, self._declared), merge)
+
+
+def _on_partition(step: Callable[[RowPart], Any], declared: Declared, rows: Any, number: int) -> Any:
+    with naming(f"Partition {number}"):
+        return step(PartitionRows(rows, number, declared))
+
+
+def _survey(needs: Needs, part: PartitionRows) -> Survey | None:
+    return part.survey(needs) if part.check(needs) else None

@@ -15,14 +15,13 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from ocrep._features.activations import Activation
-from ocrep._features.seen_inputs import seen_inputs
+from ocrep._layers.activations import Activation
+from ocrep._layers.hidden_map import seen_inputs
 from ocrep._linalg.arrays import EPS, array_namespace
-from ocrep._linalg.blocks import slices_of
-from ocrep._rows.block import Block
+from ocrep._linalg.parallel import slices_of
+from ocrep._rows.block import Block, on_device
 from ocrep._rows.checks import check_labels, check_lengths, check_numbers
-from ocrep._rows.device import on_device
-from ocrep._rows.sample import SAMPLE_ROWS, RowSample
+from ocrep._rows.survey import SAMPLE_ROWS, RowSample
 
 CANDIDATES = 10
 """Random pairs per unit, one of which it takes."""

@@ -1,9 +1,11 @@
-"""Files of rows as a source: columns by name, roles checked in every file before the first row is read."""
+"""`Source`: rows that come in blocks, and what is known of them before they are read."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,17 +14,270 @@ import numpy as np
 import pyarrow
 import pyarrow.compute as pc
 import pyarrow.dataset
+from array_api_compat import is_array_api_obj
 from pyarrow import types
+from scipy import sparse
 
-from ocrep._files.addresses import is_address, readers_at
 from ocrep._files.convert import as_kind, first_other, kind_of_type, numbers_of
-from ocrep._files.formats import DataError, changed_file, check_columns
-from ocrep._files.paths import paths_of
-from ocrep._files.readers import Reader, reader_of, readers_of_dataset
-from ocrep._rows.block import Block, skip_rows
-from ocrep._rows.checks import check_numeric, check_shape
-from ocrep._rows.scan.source import Source
+from ocrep._files.formats import DataError, changed_file, check_columns, paths_of
+from ocrep._files.readers import Reader, is_address, reader_of, readers_at, readers_of_dataset
+from ocrep._linalg.parallel import slices_of
+from ocrep._rows.block import Block, listed, skip_rows
+from ocrep._rows.checks import check_lengths, check_numeric, check_shape, text_column
 from ocrep._rows.survey import Range
+
+
+class Source(ABC):
+    """Rows in blocks of any size; a source answers None where it cannot know."""
+
+    once: bool = False
+    """Whether the rows can be read only once."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    @abstractmethod
+    def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
+        """All rows for training, from the beginning, but for the first `skip`; without inputs X has no columns."""
+
+    @abstractmethod
+    def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
+        """All rows for prediction: the inputs alone, by name if `columns` are given."""
+
+    def check(self) -> None:  # noqa: B027 - most sources can tell only from their rows
+        """Check what can be checked without reading rows."""
+
+    def n_rows(self) -> int | None:
+        return None
+
+    range_is_observed: bool = False
+    """Whether the stated range was found by looking at all rows, and need not be checked again."""
+
+    def stated_range(self) -> Range | None:
+        """The inputs' range over all rows, where it is known and every row has weight."""
+        return None
+
+    def fingerprints(self) -> tuple[str, ...]:
+        """For each part what changes when its rows change; empty where only the rows themselves tell."""
+        return ()
+
+    def check_unchanged(self, fingerprints: Sequence[str]) -> None:  # noqa: B027 - only files have fingerprints
+        """Raise if a part has another fingerprint than these, its fingerprints when it was first read."""
+
+
+def as_inputs(X: Any) -> Any:
+    """A block of inputs as a float matrix: float32 stays, everything else becomes float64; sparse stays sparse."""
+    if sparse.issparse(X):
+        X = X.tocsr()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = np.asarray(X)
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers.")
+    if X.dtype.kind not in "biufO":
+        check_numeric(text_column(X), {"m": "dates or times", "M": "dates or times"}.get(X.dtype.kind, "texts"))
+    try:
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    except ValueError:
+        check_numeric(text_column(X), "texts")
+        raise
+
+
+# ------------------------------------------------------------------------------
+# Arrays that lie on disk (memory maps, HDF5, Zarr, and whatever else has a shape and can be sliced) as a source.
+
+
+def is_on_disk(X: Any) -> bool:
+    """Whether X is an array to be read slice by slice: a memory map, or like an array but of no array library."""
+    if isinstance(X, np.memmap):
+        return True
+    if isinstance(X, np.ndarray | list | tuple) or sparse.issparse(X) or is_array_api_obj(X):
+        return False
+    like_array = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__"))
+    # Data frames and series have names; CuPy, JAX and others that live on devices are array-API objects.
+    return like_array and not any(hasattr(X, name) for name in ("columns", "iloc", "toarray", "__array_namespace__"))
+
+
+class ArraySource(Source):
+    """X, and y, weights and groups of as many rows, read slice by slice."""
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
+        self._X, self._y = X.tocsr() if sparse.issparse(X) else X, _sliceable(y)
+        # One number as the weight of all rows is what scikit-learn allows too.
+        self._weight = _sliceable(np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight)
+        self._groups = _sliceable(groups)
+
+    def check(self) -> None:
+        check_shape(tuple(self._X.shape))
+        check_lengths(self._X.shape[0], y=self._y, sample_weight=self._weight, groups=self._groups)
+
+    def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
+        """Slices of a few megabytes; slices, not fancy indices, since HDF5 and Zarr read those fast."""
+        n, width = self._X.shape
+        for part in slices_of(n - skip, width):
+            at = slice(part.start + skip, part.stop + skip)
+            yield Block(
+                as_inputs(self._X[at]) if inputs else np.empty((at.stop - at.start, 0)),
+                None if self._y is None else np.asarray(self._y[at]),
+                None if self._weight is None else np.asarray(self._weight[at]),
+                start=at.start,
+                groups=None if self._groups is None else np.asarray(self._groups[at]),
+            )
+
+    def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
+        """Slices of X; an array's columns have no names."""
+        self.check()
+        for part in slices_of(*self._X.shape):
+            yield Block(as_inputs(self._X[part]), None, None, start=part.start)
+
+    def n_rows(self) -> int:
+        return int(self._X.shape[0])
+
+
+def _sliceable(values: Any) -> Any:
+    """Arrays on disk as they are; anything else, such as lists and series, as an array."""
+    return values if values is None or is_on_disk(values) else np.asarray(values)
+
+
+# ------------------------------------------------------------------------------
+# Iterables of blocks as a source: tuples (X, y), (X, y, weight) or (X, y, weight, groups), or frames that hold all.
+
+
+class IterableSource(Source):
+    """Blocks from an iterable; one that is its own iterator, such as a generator, can be read only once."""
+
+    def __init__(
+        self,
+        iterable: Iterable[Any] | Callable[[], Iterable[Any]],
+        *,
+        target: str | Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        groups: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        self._iterable = iterable
+        self._target, self._weight, self._groups = target, sample_weight, groups
+        self._columns = None if columns is None else tuple(columns)
+        self._read = False
+        self.once = not callable(iterable) and iter(iterable) is iterable
+
+    def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
+        """The blocks as they come; empty ones are left out."""
+        yield from skip_rows(self._all(self._training_block), skip)
+
+    def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
+        """X of each block, whether it comes alone or with targets."""
+        wanted = self._columns if columns is None else tuple(columns)
+        return self._all(lambda item, number: self._input_block(item, number, wanted))
+
+    def _all(self, make: Callable[[Any, int], Block]) -> Iterator[Block]:
+        if self.once and self._read:
+            raise ValueError(
+                "This iterator has been read already and cannot start anew: give ocrep.scan a new one, or a list or "
+                "a function that makes one."
+            )
+        self._read = True
+        items = self._iterable() if callable(self._iterable) else self._iterable
+        if not isinstance(items, Iterable):
+            raise TypeError(f"The function that ocrep.scan was given must return blocks, and not {items!r}.")
+        for number, item in enumerate(items):
+            try:
+                block = make(item, number)
+            except ValueError as error:
+                raise ValueError(f"block {number}: {error}") from None
+            if block.X.shape[0]:
+                yield block
+
+    def _training_block(self, item: Any, number: int) -> Block:
+        if not isinstance(item, tuple | list):
+            return self._frame_block(item, number)
+        if len(item) not in (2, 3, 4):
+            raise ValueError(
+                f"it has {len(item)} parts, but it must be (X, y), (X, y, sample_weight) or "
+                "(X, y, sample_weight, groups)."
+            )
+        X, columns = _matrix(item[0], self._columns)
+        y, weight, groups = (None if part is None else np.asarray(part) for part in (*item[1:], None, None)[:3])
+        check_lengths(X.shape[0], y=y, sample_weight=weight, groups=groups)
+        return Block(X, y, weight, f"block {number}", number, columns=columns, groups=groups)
+
+    def _frame_block(self, frame: Any, number: int) -> Block:
+        names = _names(frame)
+        if names is None or self._target is None:
+            raise ValueError(
+                f"it is a {type(frame).__name__}: give (X, y), or frames and the name of their targets as target=."
+            )
+        targets = (self._target,) if isinstance(self._target, str) else tuple(self._target)
+        roles = [*targets, *(name for name in (self._weight, self._groups) if name is not None)]
+        _check_has(roles, names)
+        inputs = self._columns or tuple(name for name in names if name not in roles)
+        X, columns = _matrix(frame, inputs)
+        y = [_values(frame, name) for name in targets]
+        weight, groups = (None if name is None else _values(frame, name) for name in (self._weight, self._groups))
+        return Block(
+            X,
+            y[0] if isinstance(self._target, str) else np.column_stack(y),
+            weight,
+            f"block {number}",
+            number,
+            columns=columns,
+            groups=groups,
+        )
+
+    def _input_block(self, item: Any, number: int, wanted: tuple[str, ...] | None) -> Block:
+        X, columns = _matrix(item[0] if isinstance(item, tuple) else item, wanted)
+        return Block(X, None, None, f"block {number}", number, columns=columns)
+
+
+def _matrix(X: Any, wanted: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...] | None]:
+    """Inputs as a matrix, and their names if X is a frame; its columns by name if some are wanted."""
+    names = _names(X)
+    if names is None:
+        X = as_inputs(X)
+        check_shape(X.shape)
+        return X, None
+    wanted = names if wanted is None else wanted
+    _check_has(wanted, names)
+    columns = [_number_column(X, name) for name in wanted]
+    check_shape((X.shape[0], len(columns)))
+    return as_inputs(np.column_stack(columns)), wanted
+
+
+def _number_column(frame: Any, name: str) -> np.ndarray:
+    values = _values(frame, name)
+    if values.dtype.kind == "O" and getattr(frame[name].dtype, "_is_numeric", False):
+        values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)  # pandas' nullable numbers
+    if values.dtype.kind not in "biuf":
+        check_numeric(name, "dates or times" if values.dtype.kind in "mM" else "texts")
+    return values
+
+
+def _values(frame: Any, name: str) -> np.ndarray:
+    return np.asarray(frame[name])
+
+
+def _names(X: Any) -> tuple[str, ...] | None:
+    """The column names of a frame of pandas, polars or Arrow; None for everything else."""
+    names = getattr(X, "column_names", None)
+    if names is None:
+        names = getattr(X, "columns", None)
+    if names is None:
+        return None
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise ValueError(f"it has two columns named {twice!r}: give each its own name.")
+    return tuple(names)
+
+
+def _check_has(wanted: Iterable[str], names: tuple[str, ...]) -> None:
+    known = set(names)
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"it has no column {name!r}; it has {listed(names)}.")
+
+
+# ------------------------------------------------------------------------------
+# Files of rows as a source: columns by name, roles checked in every file before the first row is read.
+
 
 _KIND_NAMES = {
     "empty": "unknown",
@@ -186,7 +441,7 @@ class FileSource(Source):
                 continue
             labels = [self._target_values(batch, name, part.name, start) for name in roles.targets]
             yield Block(
-                _matrix(batch, roles.inputs),
+                _numbers_of(batch, roles.inputs),
                 None if not labels else labels[0] if self._one_target else np.column_stack(labels),
                 None if roles.weight is None else _numbers(batch.column(roles.weight)),
                 part.name,
@@ -250,7 +505,7 @@ def _check_no_more(path: str, wanted: Sequence[str], names: Sequence[str], first
         )
 
 
-def _matrix(batch: Any, names: Sequence[str]) -> np.ndarray:
+def _numbers_of(batch: Any, names: Sequence[str]) -> np.ndarray:
     """Columns as one array: float32 if all are, else float64; NaN where a value is missing."""
     # Not `batch.column(name)`, which looks through all names.
     by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
