@@ -1,4 +1,4 @@
-"""Draw the flow charts of docs/start.md: which estimator, and which rule for γ?"""
+"""Draw the flow charts of docs/start.md (which estimator, which rule for γ?) and the way of the data through one fit."""
 
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -34,6 +34,10 @@ class Drawing:
             place = f'x="{(x1 + x2) / 2}" y="{(y1 + y2) / 2 + 4}" font-family="sans-serif" font-size="13"'
             halo = 'stroke="#ffffff" stroke-width="6" paint-order="stroke"'
             self.parts.append(f"<text {place} {halo}>{escape(label)}</text>")
+
+    def note(self, x: float, y: float, text: str) -> None:
+        """Small text without a box; x is the middle and y the baseline."""
+        self.parts.append(f'<text x="{x}" y="{y}" font-family="sans-serif" font-size="11.5">{escape(text)}</text>')
 
     def svg(self, height: int) -> str:
         """The whole picture, on white so that it can be read in the dark too."""
@@ -82,6 +86,36 @@ def rules() -> str:
     return draw.svg(330)
 
 
+def fit() -> str:
+    """What happens to the rows in one fit."""
+    draw = Drawing()
+    steps = [
+        ("rows", "_rows", ["arrays, files, streams, Dask:", "checked, and given in blocks"]),
+        ("survey", "_rows", ["ranges, labels, groups, a sample:", "surveys of parts merge"]),
+        ("layer and targets", "_layers, _training", ["the hidden layer is drawn,", "the targets are coded"]),
+        ("encoded blocks", "_training", ["H = φ(XC + b), T, weights:", "one block at a time"]),
+        ("factors", "_linalg", ["all rows and each fold:", "factors of parts merge"]),
+        ("spectrum", "_linalg", ["σ, V, UᵀT by one SVD", "of a small triangle"]),
+        ("γ", "rules", ["a rule reads the spectrum,", "the folds, or the rows again"]),
+        ("model", "estimators", ["W and b for this γ,", "stored as fitted attributes"]),
+    ]
+    width, gap = 175, 16
+    for k, (name, room, lines) in enumerate(steps):
+        row, column = divmod(k, 4)
+        x = 8 + width / 2 + (column if row == 0 else 3 - column) * (width + gap)
+        y = 10 + 140 * row
+        draw.box(x, y, width, [name, f"({room})"])
+        for i, line in enumerate(lines):
+            draw.note(x, y + 72 + 17 * i, line)
+        if k == 3:
+            draw.arrow((x, y + 98), (x, y + 138))
+        elif row == 0:
+            draw.arrow((x + width / 2, y + 27), (x + width / 2 + gap, y + 27))
+        elif k < 7:
+            draw.arrow((x - width / 2, y + 27), (x - width / 2 - gap, y + 27))
+    return draw.svg(255)
+
+
 if __name__ == "__main__":
-    for name, draw in {"which_estimator": estimators, "which_rule": rules}.items():
+    for name, draw in {"which_estimator": estimators, "which_rule": rules, "one_fit": fit}.items():
         (IMAGES / f"{name}.svg").write_text(draw(), encoding="utf-8")
