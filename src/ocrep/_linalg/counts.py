@@ -1,9 +1,9 @@
-"""`RowBlock`, a checked block of rows [H | T], and `Counts`: how many rows, how heavy, and about which shift."""
+"""`Encoded`, a block of rows [H | T], and `Counts`: how many rows, how heavy, and about which shift."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,17 +14,16 @@ from ocrep._linalg.parallel import row_slices
 PIECE_ENTRIES = 2**18
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowBlock:
-    """Rows of features H and targets T, and what they count for."""
+class Encoded(NamedTuple):
+    """Features H, targets T and weights of some rows; `of` checks what comes from elsewhere."""
 
     H: Array
-    """float64, or float32 with fewer rows than columns: such rows are kept, and converted where they are used."""
+    """Once checked, float64, or float32 with fewer rows than columns: such rows are kept, and converted where used."""
     T: Array
-    weight: Array | None
+    weight: Array | None = None
 
     @classmethod
-    def of(cls, H: Any, T: Any, sample_weight: Any = None) -> RowBlock:
+    def of(cls, H: Any, T: Any, sample_weight: Any = None) -> Encoded:
         """Check shapes and weights; T of shape (n,) becomes one column."""
         H, T = as_floats(H), as_float64(T)
         T = T[:, None] if T.ndim == 1 else T
@@ -143,11 +142,11 @@ class Counts:
     """Whether the shift is final; until a row of positive weight gives it, it is zero."""
 
     @classmethod
-    def none(cls, rows: RowBlock, intercept: bool) -> Counts:
+    def none(cls, rows: Encoded, intercept: bool) -> Counts:
         """Before any row has been counted, for columns such as these."""
         return cls(rows.zeros(), rows.T.shape[1], intercept, shift_known=not intercept)
 
-    def add(self, rows: RowBlock) -> Counts:
+    def add(self, rows: Encoded) -> Counts:
         """Count more rows; the first that have weight give the shift."""
         self.check_columns(rows.H.shape[1], rows.T.shape[1])
         weight_sum = rows.weight_sum
@@ -219,8 +218,8 @@ class Counts:
         return cls(arrays["shift"], n_targets, bool(intercept), n_rows, weight_sum, bool(whole), n_seen, bool(known))
 
 
-def counted(block: tuple[Any, ...], counts: Counts | None, intercept: bool) -> tuple[RowBlock, Counts]:
+def counted(block: tuple[Any, ...], counts: Counts | None, intercept: bool) -> tuple[Encoded, Counts]:
     """The rows of a block `(H, T)` or `(H, T, sample_weight)`, checked, and the counts with them added."""
-    rows = RowBlock.of(*block)
+    rows = Encoded.of(*block)
     rows.check_finite()
     return rows, (Counts.none(rows, intercept) if counts is None else counts).add(rows)

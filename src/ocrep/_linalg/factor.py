@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
-from ocrep._linalg.counts import Counts, RowBlock, counted
+from ocrep._linalg.counts import Counts, Encoded, counted
 from ocrep._linalg.spectrum import HeldOut, Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.triangle import Part, Triangle, are_varying, column_lengths, svd_and_rank, without_constants
 from ocrep._linalg.triangle import rank_tolerance as rank_tolerance
@@ -298,7 +298,7 @@ class Factor:
         return cls(Triangle.from_arrays(arrays), Counts.from_arrays(arrays))
 
 
-def _of_few_rows(factor: Factor | None, new: RowBlock, counts: Counts, *, copy: bool) -> Factor | None:
+def _of_few_rows(factor: Factor | None, new: Encoded, counts: Counts, *, copy: bool) -> Factor | None:
     """The rows so far and these as they are; None if they are no longer fewer than the features."""
     if (factor is not None and factor.rows is None) or counts.n_rows >= counts.shift.shape[0] - counts.n_targets:
         return None
@@ -306,7 +306,7 @@ def _of_few_rows(factor: Factor | None, new: RowBlock, counts: Counts, *, copy: 
     return Factor(None, counts, factor.rows.merge(rows) if factor is not None and factor.rows else rows)
 
 
-def _of_many_rows(factor: Factor | None, new: RowBlock, counts: Counts, scratch: np.ndarray | None) -> Factor:
+def _of_many_rows(factor: Factor | None, new: Encoded, counts: Counts, scratch: np.ndarray | None) -> Factor:
     """The triangle of the rows so far and these."""
     H, rest = new.parts(counts.shift, counts.intercept, scratch)
     part = ((rest[:, :1], H), rest[:, 1:]) if counts.intercept else ((H,), rest)

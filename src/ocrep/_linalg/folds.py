@@ -8,19 +8,22 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from itertools import accumulate
 from numbers import Integral
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from array_api_compat import is_torch_namespace
 from scipy import sparse
 
 from ocrep._errors import pick
-from ocrep._linalg.arrays import Array, array_namespace, device_of, take_rows, to_host
+from ocrep._linalg.arrays import Array, array_namespace, device_of, to_host
 from ocrep._linalg.counts import PIECE_ENTRIES
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.parallel import Encoded, Item, Result, at_once, row_slices
+from ocrep._linalg.parallel import Item, Result, at_once, row_slices
 from ocrep._linalg.spectrum import HeldOut, Spectrum
 from ocrep._linalg.wide import WideFolds
+
+if TYPE_CHECKING:
+    from ocrep._rows.block import Block
 
 # ------------------------------------------------------------------------------
 # A seeded hash of the numbers in each row: the same for every library, order and cutting, and for sparse rows.
@@ -174,22 +177,26 @@ class FoldPlan:
         return (half % np.uint64(self.n_folds)).astype(np.intp) if isinstance(half, np.ndarray) else half % self.n_folds
 
 
-def fold_numbers(block: tuple[Any, ...], plan: FoldPlan) -> np.ndarray | Array:
-    """The fold of each row of a block; the first array, the inputs, decides, or the last one says it."""
-    return plan.of(block[0]) if plan.split == "content" else block[-1]
+def fold_numbers(block: Block, plan: FoldPlan) -> np.ndarray | Array:
+    """The fold of each row of a coded block: the block says it, or its inputs decide."""
+    if block.fold is not None:
+        return block.fold
+    assert plan.split == "content", "rows of groups are coded with their folds"
+    return plan.of(block.X)
 
 
-def split_by_fold(block: tuple[Any, ...], plan: FoldPlan) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The rows of a block fold by fold; what is None stays None."""
+def split_by_fold(block: Block, plan: FoldPlan | None) -> Iterator[tuple[int, Block]]:
+    """The rows of a block fold by fold; without a plan, all of them as one."""
+    if plan is None:
+        yield 0, block
+        return
     fold = fold_numbers(block, plan)
-    xp = array_namespace(fold)
-    order = xp.argsort(fold, stable=True)
-    ordered = tuple(None if values is None else take_rows(values, order) for values in block)
+    ordered = block.take(array_namespace(fold).argsort(fold, stable=True))
     counts = np.bincount(to_host(fold), minlength=plan.n_folds)
     for v, stop in enumerate(np.cumsum(counts).tolist()):
         start = stop - int(counts[v])
         if stop > start:
-            yield v, tuple(None if values is None else values[start:stop, ...] for values in ordered)
+            yield v, ordered[start:stop]
 
 
 # ------------------------------------------------------------------------------
@@ -207,28 +214,8 @@ class FoldFactors:
     n_read: int = 0
     """Rows seen, those of zero weight included."""
 
-    @classmethod
-    def empty(cls, plan: FoldPlan) -> FoldFactors:
-        """Folds that no row has reached yet."""
-        return cls(plan, (None,) * plan.n_folds)
-
     def __repr__(self) -> str:
         return f"FoldFactors(n_folds={self.plan.n_folds}, seed={self.plan.seed}, n_rows={self.n_read})"
-
-    def absorb(
-        self, blocks: Iterable[Any], *, intercept: bool, encode: Callable[[Any], Encoded] | None = None
-    ) -> FoldFactors:
-        """Add blocks of rows, each row to the factor of its fold.
-
-        `encode` turns a block as it was read, with inputs first, into `(H, T, sample_weight)`.
-        """
-        factors, n_read = list(self.factors), self.n_read
-        for block in blocks:
-            n_read += block[0].shape[0]
-            for v, mine in split_by_fold(block, self.plan):
-                part = mine if encode is None else encode(mine)
-                factors[v] = Factor.fold([part], intercept=intercept, start=factors[v], copy=False)
-        return FoldFactors(self.plan, tuple(factors), n_read)
 
     def merge(self, other: FoldFactors) -> FoldFactors:
         factors = tuple(a.merge(b) if a and b else a or b for a, b in zip(self.factors, other.factors, strict=True))
@@ -366,8 +353,3 @@ def reweighted(factor: Factor, by: float) -> Factor:
         replace(factor.counts, weight_sum=by * factor.counts.weight_sum, whole_weights=False),
         None if rows is None else replace(rows, root_weight=root * rows.root_weight),
     )
-
-
-def reweighted_folds(folds: FoldFactors, by: float) -> FoldFactors:
-    """The same for each fold."""
-    return replace(folds, factors=tuple(factor and reweighted(factor, by) for factor in folds.factors))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from itertools import accumulate
 from operator import iadd
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, Array, array_namespace, cholesky, device_of, times_inverse
-from ocrep._linalg.counts import Counts, RowBlock
+from ocrep._linalg.counts import Counts, Encoded
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.parallel import Encoded
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.triangle import (
     Products,
@@ -44,11 +40,11 @@ class GramSums:
     @classmethod
     def of(cls, block: Encoded, *, intercept: bool) -> GramSums:
         """The sums of a first block, whose mean becomes the shift."""
-        return cls(None, Counts.none(RowBlock.of(*block), intercept)).add(block)
+        return cls(None, Counts.none(Encoded.of(*block), intercept)).add(block)
 
     def add(self, block: Encoded, scratch: np.ndarray | None = None) -> GramSums:
         """The sums with one more block; arrays that this object holds may be changed in place, and `scratch` too."""
-        rows = RowBlock.of(*block)
+        rows = Encoded.of(*block)
         # Rows that are not finite make the sums NaN, and the reflections that are then tried say so.
         with np.errstate(invalid="ignore", over="ignore"):
             counts = self.counts.add(rows)
@@ -211,7 +207,7 @@ class PreconditionedSums:
 
     def add(self, block: Encoded, scratch: np.ndarray | None = None) -> PreconditionedSums:
         """The sums with one more block; `scratch` is memory for its features, in which they may lie."""
-        R1, rows, counts = self.R1, RowBlock.of(*block), self.counts
+        R1, rows, counts = self.R1, Encoded.of(*block), self.counts
         F, T = rows.design(counts.shift, counts.intercept, scratch)
         xp = array_namespace(F)
         ours = F is not rows.H or (scratch is not None and np.shares_memory(F, scratch))
@@ -285,62 +281,3 @@ def _first_triangle(first: Factor) -> Triangle | None:
     xp = array_namespace(triangle.R)
     size = xp.sqrt(xp.sum(triangle.QtT**2, axis=0) + triangle.left**2)
     return Triangle(triangle.R, triangle.QtT, xp.where(size > 0.0, size, xp.ones_like(size)))
-
-
-# ------------------------------------------------------------------------------
-# `FoldGrams` and `FoldPreconditioned`: the sums of each fold, or of all rows as the only one; they merge.
-
-
-Sums = TypeVar("Sums", GramSums, PreconditionedSums)
-
-
-@dataclass(frozen=True, eq=False)
-class FoldSums(Generic[Sums]):
-    """One summary per fold, all about the same shift."""
-
-    sums: tuple[Sums, ...]
-    kind: ClassVar[type[Any]]
-
-    def merge(self, other: Self) -> Self:
-        return type(self)(tuple(a.merge(b) for a, b in zip(self.sums, other.sums, strict=True)))
-
-    def total(self) -> Sums:
-        return reduce(self.kind.merge, self.sums)
-
-    def filled(self) -> list[Sums]:
-        """The sums of the folds that hold rows of positive weight."""
-        return [sums for sums in self.sums if sums.counts.n_rows]
-
-    def complements(self) -> list[Sums]:
-        """For each of two or more filled folds, the sums of all others: added up, since a difference would lose digits.
-
-        The sums of the folds before it and of those behind it merge, so that the price is linear in the folds.
-        """
-        filled = self.filled()
-        merge: Callable[[Any, Any], Any] = self.kind.merge
-        before: list[Any] = list(accumulate(filled[:-1], merge))
-        behind: list[Any] = list(accumulate(filled[:0:-1], lambda a, b: merge(b, a)))[::-1]
-        return [behind[0], *(merge(a, b) for a, b in zip(before, behind[1:], strict=False)), before[-1]]
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        return {f"{v}.{name}": array for v, sums in enumerate(self.sums) for name, array in sums.to_arrays().items()}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
-        parts: dict[int, dict[str, np.ndarray]] = {}
-        for key, array in arrays.items():
-            v, _, name = key.partition(".")
-            parts.setdefault(int(v), {})[name] = array
-        return cls(tuple(cls.kind.from_arrays(parts[v]) for v in sorted(parts)))
-
-
-class FoldGrams(FoldSums[GramSums]):
-    """The Gram matrix of each fold."""
-
-    kind = GramSums
-
-
-class FoldPreconditioned(FoldSums[PreconditionedSums]):
-    """The Gram matrix of A·R₁⁻¹ of each fold."""
-
-    kind = PreconditionedSums

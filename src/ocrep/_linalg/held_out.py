@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import reduce
-from itertools import chain
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, to_device_of
-from ocrep._linalg.counts import RowBlock
+from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers, held_out
-from ocrep._linalg.parallel import RowBlocks, chunk_rows
-from ocrep._linalg.passes import Passes, Step, chunks, encoder
+from ocrep._linalg.parallel import chunk_rows
+from ocrep._linalg.rows import ChunkEncoder, Encoder, accumulate
 from ocrep._linalg.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from ocrep._rows.block import Block
+    from ocrep._rows.memory import Rows
 
 Route: TypeAlias = Literal["gram", "refined", "reflections"]
 """How factors came about: by Cholesky of Gram matrices, of those of preconditioned rows, or by reflections."""
@@ -27,14 +29,14 @@ HELD_OUT_ERROR = 1e-10
 _SUM_ROUNDING = 4.0 * EPS
 
 
-def errors_from_rows(folds: FoldFactors, gamma: float | np.ndarray, passes: Passes) -> list[Array]:
+def errors_from_rows(folds: FoldFactors, gamma: float | np.ndarray, rows: Rows, encoder: Encoder) -> list[Array]:
     """Σ w(t − prediction)² of each target over each held-out fold, as if the weights had been refitted without it.
 
-    One pass over the rows gives the residuals, and a step of refinement for what sums cost the weights. All factors
-    must be about one shift, as those from sums are.
+    The rows are read once more for the residuals, and for a step of refinement for what sums cost the weights. All
+    factors must be about one shift, as those from sums are.
     """
     fits = [_FoldFit.of(fold, spectrum, gamma) for fold, spectrum in held_out(folds)]
-    sums = passes.accumulate(HeldOutWork.of(folds, fits), saved=False)
+    sums = accumulate(rows, encoder, HeldOutSums.of_no_rows(folds, fits))
     return [fit.corrected(sums, number) for number, fit in enumerate(fits)]
 
 
@@ -138,21 +140,6 @@ class _FoldFit:
 class HeldOutSums:
     """Residuals r of the weights of every fold, summed over rows; those of parts add up."""
 
-    errors: Array
-    """Σ r² over the rows of the fold that the weights were fitted without, one for each fold and target."""
-    own: Array
-    """[1 | H − s]ᵀr over the same rows."""
-    others: Array
-    """[1 | H − s]ᵀr over the rows that the weights were fitted to."""
-
-    def merge(self, other: HeldOutSums) -> HeldOutSums:
-        return HeldOutSums(self.errors + other.errors, self.own + other.own, self.others + other.others)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldOutWork:
-    """One pass that computes the residuals of the weights of every fold."""
-
     plan: FoldPlan
     filled: tuple[int, ...]
     """The folds that have weights."""
@@ -160,40 +147,50 @@ class HeldOutWork:
     intercept: bool
     B: Array
     """The weights of all folds next to each other."""
-    kind = HeldOutSums
-    copies = 3
-    n_held = 1
+    errors: Any = 0.0
+    """Σ r² over the rows of the fold that the weights were fitted without, one for each fold and target."""
+    own: Any = 0.0
+    """[1 | H − s]ᵀr over the same rows."""
+    others: Any = 0.0
+    """[1 | H − s]ᵀr over the rows that the weights were fitted to."""
+
+    n_matrices: ClassVar[int] = 1
+    copies: ClassVar[int] = 3
+    merges_in_pairs: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, folds: FoldFactors, fits: list[_FoldFit]) -> HeldOutWork:
-        counts, xp = fits[0].fold.counts, array_namespace(fits[0].B)
-        B = xp.concat([fit.B for fit in fits], axis=1)
+    def of_no_rows(cls, folds: FoldFactors, fits: list[_FoldFit]) -> HeldOutSums:
+        """Where each worker begins."""
+        counts = fits[0].fold.counts
+        B = array_namespace(fits[0].B).concat([fit.B for fit in fits], axis=1)
         return cls(folds.plan, folds.filled, counts.shift, counts.intercept, B)
 
-    def height(self, rows: RowBlocks, workers: int = 1) -> int | None:
-        width = rows.n_features
-        return width and chunk_rows(max(width, self.B.shape[1]), workers, copies=self.copies, n_held=self.n_held)
+    def chunk_size(self, encoder: Encoder, workers: int) -> int:
+        assert encoder.n_features is not None
+        width = max(encoder.n_features, self.B.shape[1])
+        return chunk_rows(width, workers, copies=self.copies, n_held=self.n_matrices)
 
-    def step(self, rows: RowBlocks, workers: int = 1) -> Step[HeldOutSums]:
-        height = self.height(rows, workers)
-        encoded = encoder(rows, height)
+    def add(self, block: Block, encode: ChunkEncoder) -> HeldOutSums:
+        sums = self
+        for chunk in encode.chunks(block):
+            encoded, scratch = encode.in_workspace(chunk)
+            sums = sums._plus(*self._of(Encoded.of(*encoded), fold_numbers(chunk, self.plan), scratch))
+        return sums
 
-        def of_chunk(chunk: Any) -> HeldOutSums:
-            block, scratch = encoded(chunk)
-            return self._sums(RowBlock.of(*block), fold_numbers(chunk, self.plan), scratch)
+    def merge(self, other: HeldOutSums) -> HeldOutSums:
+        return self._plus(other.errors, other.own, other.others)
 
-        def step(so_far: HeldOutSums | None, raw: Any) -> HeldOutSums:
-            found = map(of_chunk, chunks(raw, height))
-            return reduce(HeldOutSums.merge, found if so_far is None else chain([so_far], found))
+    def _plus(self, errors: Any, own: Any, others: Any) -> HeldOutSums:
+        return replace(self, errors=self.errors + errors, own=self.own + own, others=self.others + others)
 
-        return step
-
-    def _sums(self, rows: RowBlock, fold: Array, scratch: np.ndarray | None) -> HeldOutSums:
+    def _of(self, rows: Encoded, fold: Array, scratch: np.ndarray | None) -> tuple[Array, Array, Array]:
+        """The three sums over some rows."""
         F, T = rows.design(self.shift, self.intercept, scratch)
         xp, place, k = array_namespace(F), device_of(F), len(self.filled)
         numbers = xp.asarray(self.filled, device=place)
         held_out = xp.asarray(fold, dtype=numbers.dtype, device=place)[:, None] == numbers
         left = xp.concat([T] * k, axis=1) - xp.matmul(F, self.B)
         own = xp.reshape(left, (-1, k, T.shape[1])) * xp.astype(held_out, xp.float64)[:, :, None]
-        own, Ft = xp.reshape(own, left.shape), xp.matrix_transpose(F)
-        return HeldOutSums(xp.sum(own * own, axis=0), xp.matmul(Ft, own), xp.matmul(Ft, left - own))
+        own = xp.reshape(own, left.shape)
+        Ft = xp.matrix_transpose(F)
+        return xp.sum(own * own, axis=0), xp.matmul(Ft, own), xp.matmul(Ft, left - own)

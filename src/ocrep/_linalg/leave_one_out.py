@@ -26,8 +26,9 @@ from ocrep._linalg.arrays import (
     to_device_of,
     to_host,
 )
-from ocrep._linalg.parallel import Encoded, RowBlocks, slices_of
-from ocrep._linalg.passes import LocalPasses
+from ocrep._linalg.counts import Encoded
+from ocrep._linalg.parallel import slices_of
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum, row_of
 from ocrep._linalg.triangle import rank_tolerance
@@ -191,12 +192,12 @@ def _inverted(R: Array) -> tuple[Array, Array]:
 _MOST_APART = 256
 
 
-def press(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
+def press(spectrum: Spectrum, rows: EncodedRows, gamma: Array) -> Array:
     """PRESS(γ) = Σ w‖t_i − prediction without row i‖² for each γ of an array, in one pass over the training rows."""
     return array_namespace(gamma).sum(press_by_target(spectrum, rows, gamma[:, None]), axis=1)
 
 
-def press_by_target(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
+def press_by_target(spectrum: Spectrum, rows: EncodedRows, gamma: Array) -> Array:
     """The same for each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
     xp, total = array_namespace(gamma), 0.0
     apart = _Apart(spectrum, rows, float(xp.min(gamma)))
@@ -210,7 +211,7 @@ def press_by_target(spectrum: Spectrum, rows: RowBlocks, gamma: Array) -> Array:
 
 def left_out_outputs(
     spectrum: Spectrum,
-    rows: RowBlocks,
+    rows: EncodedRows,
     gamma: float | np.ndarray,
     kept_of: Callable[[Array], Array] = lambda T: T,
 ) -> list[tuple[Array, Array, Array | None]]:
@@ -239,7 +240,7 @@ def left_out_outputs(
     return [(output, kept, weight) for output, (_, kept, weight) in zip(outputs, found, strict=True)]
 
 
-def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> list[tuple[Array, Array]]:
+def left_out_errors(spectrum: Spectrum, rows: EncodedRows, gamma: float | np.ndarray) -> list[tuple[Array, Array]]:
     """The error at each row of positive weight had it been left out, over its standard deviation in units of the noise.
 
     Without row i, hᵀ(HᵀH + γI)⁻¹h is h_i/(1 − h_i)/w, and a new row of weight w has noise 1/w. So the deviation is
@@ -267,7 +268,7 @@ def left_out_errors(spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarr
 
 
 def _blocks(
-    spectrum: Spectrum, rows: RowBlocks, apart: _Apart, *, read: bool = False
+    spectrum: Spectrum, rows: EncodedRows, apart: _Apart, *, read: bool = False
 ) -> Iterator[tuple[_Block, Encoded]]:
     """All rows, of which those of zero weight may be missing; those of high leverage are put `apart` too.
 
@@ -275,7 +276,7 @@ def _blocks(
     """
     left = spectrum.left
     if left is not None and not read:
-        yield _Block.known(spectrum, left.U, left.T, left.root_weight, apart.gamma), (None, left.T, None)
+        yield _Block.known(spectrum, left.U, left.T, left.root_weight, apart.gamma), Encoded(None, left.T)
         return
     for encoded in rows.blocks():
         block = _Block.of(spectrum, *encoded, gamma=apart.gamma)
@@ -288,7 +289,7 @@ class _Apart:
     """The rows of high leverage that a pass meets, and where they were."""
 
     spectrum: Spectrum
-    rows: RowBlocks
+    rows: EncodedRows
     gamma: float
     """The smallest γ that is asked for."""
     _places: list[np.ndarray] = field(default_factory=list)
@@ -319,10 +320,10 @@ class _Apart:
         xp, chosen = array_namespace(self.spectrum.sigma), np.flatnonzero(np.concatenate(self._chosen()))
         parts = [(H, block.T, block.root_weight**2) for block, H in self._met]
         H, T, weight = (take_rows(xp.concat(list(part)), chosen) for part in zip(*parts, strict=True))
-        rows = replace(self.rows, read=self._read_others, encode=self._encode_others, n_rows=None, read_by=None)
-        solved = solve(LocalPasses(rows), intercept=self.spectrum.intercept_fitted)
-        others = solved.spectrum or solved.factor.spectrum()
-        return HighLeverage.of(others, H, T, weight, one=one and self._frequencies)
+        left_out = [places[mine] for places, mine in zip(self._places, self._chosen(), strict=True)]
+        rows: Any = _WithoutRows(self.rows, left_out)
+        others = solve(rows, self.rows.encoder, intercept=self.spectrum.intercept_fitted)
+        return HighLeverage.of(others.spectrum, H, T, weight, one=one and self._frequencies)
 
     def put(self, blocks: list[Array], values: Array) -> list[Array]:
         """The blocks with the values of these rows in their places."""
@@ -343,18 +344,26 @@ class _Apart:
         chosen[np.argsort(-noise, kind="stable")[:_MOST_APART]] = True
         return np.split(chosen, np.cumsum([len(places) for places in self._places])[:-1])
 
-    def _read_others(self) -> Iterator[Any]:
-        """The rows as they are read, and behind them which were not chosen, as 0 and 1."""
-        for raw, places, chosen in zip(self.rows.read(), self._places, self._chosen(), strict=True):
-            counted = np.ones(raw[0].shape[0])
-            counted[places[chosen]] = 0.0
-            yield (*raw, counted)
 
-    def _encode_others(self, raw: Any, *out: Any) -> Encoded:
-        """The rows with no weight for those that were chosen."""
-        H, T, weight = self.rows.encode(raw[:-1], *out)
-        counted = to_device_of(T, raw[-1])
-        return H, as_columns(T), counted if weight is None else counted * weight
+class _WithoutRows:
+    """Rows of which some get no weight; they are found by their numbers in each block, so blocks are cut as before."""
+
+    local = True
+    n_in_memory = None
+
+    def __init__(self, rows: EncodedRows, left_out: list[np.ndarray]) -> None:
+        self._rows = rows
+        self._left_out = left_out
+
+    def blocks(self, code: Any, size: int) -> Iterator[Any]:
+        for block, left_out in zip(self._rows.read(), self._left_out, strict=True):
+            counted = np.ones(len(block))
+            counted[left_out] = 0.0
+            counted = to_device_of(block.y, counted)
+            yield replace(block, weight=counted if block.weight is None else counted * block.weight)
+
+    def accumulate(self, step: Callable[..., Any], merge: Callable[..., Any]) -> Any:
+        return step(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

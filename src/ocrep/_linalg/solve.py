@@ -1,24 +1,39 @@
-"""Choose the route from rows to factors (Gram matrix, preconditioned, reflections), and run it."""
+"""`solve`: from rows to their triangular factor, and one for each fold, by the fastest route that is right.
+
+Let A = √w·[1 | H − s | T − s]. Four routes lead to R with RᵀR = AᵀA:
+
+1. "gram": R is Cholesky's factor of AᵀA. Forming AᵀA is the cheapest thing that can be done with all rows, but it
+   squares the condition number: σ_p is right to about ε·κ²/2. The route is taken only if its own spectrum proves γ
+   right to 10⁻⁶ and residuals to 10⁻¹⁰·‖T‖ (`gram.proved`), that is, up to κ ≈ 5·10⁴.
+2. "refined", one reading: with R₁ of the first block by reflections, A·R₁⁻¹ is well conditioned if the other rows are
+   like the first; then R = R₂R₁, R₂ from the Gram matrix of A·R₁⁻¹, loses nothing up to κ ≈ 10¹².
+3. "refined", two readings: where a Gram matrix turned out to prove too little, its shifted Cholesky factor is R₁
+   (Fukaya et al., 2020).
+4. "reflections": Householder QR of each block on top of the R so far: slower, and always right. Rows that are a single
+   block take it at once. It needs the rows only once, so `partial_fit`, streams and parts take it.
+
+A few rows of the first block show which route is promising. With folds, each row belongs to one of them, so their
+matrices cost as much as one; the proofs must then hold for every fold's complement too.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from itertools import accumulate as running
+from typing import TYPE_CHECKING, Any
 
-from ocrep._linalg.counts import Counts
+import numpy as np
+
+from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, known_folds
+from ocrep._linalg.folds import FoldFactors, FoldPlan, known_folds, split_by_fold
 from ocrep._linalg.gram import (
-    FoldGrams,
-    FoldPreconditioned,
-    FoldSums,
     GramSums,
     PreconditionedSums,
-    Sums,
     are_alike,
     is_promising,
     proved,
@@ -26,34 +41,37 @@ from ocrep._linalg.gram import (
     shifted_root,
 )
 from ocrep._linalg.held_out import Route
-from ocrep._linalg.parallel import at_once, one_blas_thread
-from ocrep._linalg.passes import FactorWork, FoldFactorsWork, Passes, SumsWork, Work, counts
+from ocrep._linalg.parallel import at_once, chunk_rows, one_blas_thread, room
+from ocrep._linalg.rows import Checkpoint, ChunkEncoder, Encoder, accumulate, first_block
 from ocrep._linalg.spectrum import Spectrum
-from ocrep._linalg.triangle import Triangle
+
+if TYPE_CHECKING:
+    from ocrep._rows.block import Block
+    from ocrep._rows.memory import Rows
 
 SOLVERS = ("auto", "gram", "qr")
 
-# So many folds would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
+# More folds than this would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
 MANY_FOLDS = 20
-# So many rows per feature show whether the Gram matrix is promising.
+# Two rows per feature show whether the Gram matrix is promising.
 _FEW_ROWS = 2
-# Factors of so few features are made as fast by one thread as by several.
+# Factors of at most this many features are made as fast by one thread as by several.
 _NARROW = 512
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Solved:
-    """The factor of the rows and, if they were asked for, one per fold."""
+@dataclass(frozen=True, eq=False)
+class Factored:
+    """The factors of all rows and, if they were asked for, of each fold; all that depends on γ follows from them."""
 
     whole: Factor | None
     """The factor of all rows, where it is not simply the merge of the folds'."""
     folds: FoldFactors | None = None
-    spectrum: Spectrum | None = None
+    known_spectrum: Spectrum | None = None
     """The spectrum of the factor, where the route had to compute it."""
     route: Route = "reflections"
     """Which route gave the factors."""
 
-    @property
+    @cached_property
     def factor(self) -> Factor:
         """The factor of all rows."""
         if self.whole is not None:
@@ -61,137 +79,248 @@ class Solved:
         assert self.folds is not None
         return self.folds.merged()
 
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """The spectrum of the factor."""
+        return self.factor.spectrum() if self.known_spectrum is None else self.known_spectrum
 
-def solve(passes: Passes, *, intercept: bool, solver: str = "auto", folds: FoldPlan | None = None) -> Solved:
-    """Factor rows, and each of their folds, by the fastest route that is right.
 
-    1. Gram matrices, if their own spectra and residuals prove γ right to 10⁻⁶ and the residuals to 10⁻¹⁰·‖T‖.
-    2. If the first block already shows that they will not: one pass over A·R₁⁻¹, R₁ from that block by reflections.
-    3. If only the whole shows it: a second pass over A·R₁⁻¹, R₁ from the Gram matrix (Cholesky-QR with a shift).
-    4. Beyond κ ≈ 10¹², or if the first block was unlike the others: Householder reflections, block by block. Rows
-       that make up a single block go there at once.
+@dataclass(frozen=True, slots=True, eq=False)
+class ByFold:
+    """What one reading of the rows accumulates: a summary for each fold, or a single one without folds.
 
-    With folds, each row belongs to one of them, so their matrices cost as much as one; the proofs must hold for every
-    fold's complement too. `solver="gram"` takes route 1 or raises; `solver="qr"` takes route 4, the only one that reads
-    rows just once.
+    The summaries of a route are all of one kind: `GramSums`, `PreconditionedSums` (both about one shift) or `Factor`.
     """
-    run = _Run(passes, intercept, folds)
+
+    route: Route
+    intercept: bool
+    plan: FoldPlan | None
+    summaries: tuple[Any, ...]
+    """One for each fold; a fold without rows has sums of no rows, or None in the place of a factor."""
+    n_read: int = 0
+    """Rows seen, those of zero weight included."""
+
+    @classmethod
+    def of_sums(cls, empty: GramSums | PreconditionedSums, plan: FoldPlan | None) -> ByFold:
+        """Sums of no rows."""
+        route: Route = "gram" if isinstance(empty, GramSums) else "refined"
+        return cls(route, empty.counts.intercept, plan, (empty,) * _n_folds(plan))
+
+    @classmethod
+    def reflections(cls, intercept: bool, plan: FoldPlan | None) -> ByFold:
+        """Factors of no rows."""
+        return cls("reflections", intercept, plan, (None,) * _n_folds(plan))
+
+    @property
+    def n_matrices(self) -> int:
+        return len(self.summaries)
+
+    @property
+    def copies(self) -> int:
+        if self.route == "gram":  # products need no copy of the features
+            return 1
+        if self.route == "refined":  # what is preconditioned is written behind a column of ones
+            return 2 + int(self.intercept)
+        return 2 if self.plan is None else 3
+
+    @property
+    def merges_in_pairs(self) -> bool:
+        return self.route == "reflections"
+
+    def chunk_size(self, encoder: Encoder, workers: int) -> int:
+        width = encoder.n_features
+        assert width is not None
+        if self.route != "reflections":
+            # Many targets at a time would need more memory than they save time.
+            wide = max(width, encoder.n_targets // 8)
+            return chunk_rows(wide, workers, copies=self.copies, n_held=self.n_matrices)
+        # Each time R is triangularized again: four rows per column add a sixth to the work. With fewer, the calls of
+        # BLAS are so small that workers wait for each other in its allocation of memory.
+        most = 4 * width
+        if workers == 1:
+            return most
+        return max(width, min(most, room(width, workers, self.copies, self.n_matrices) // max(1, width)))
+
+    def add(self, block: Block, encode: ChunkEncoder) -> ByFold:
+        summaries = list(self.summaries)
+        for v, rows in split_by_fold(block, self.plan):
+            for chunk in encode.chunks(rows):
+                summaries[v] = self._added(summaries[v], chunk, encode)
+        return replace(self, summaries=tuple(summaries), n_read=self.n_read + len(block))
+
+    def _added(self, summary: Any, chunk: Block, encode: ChunkEncoder) -> Any:
+        if self.route != "reflections":
+            return summary.add(*encode.in_workspace(chunk))
+        # Rows fewer than features are kept as they are, so they must not lie in memory that is used again.
+        if len(chunk) < (encode.encoder.n_features or 0):
+            # The rows of a fold were copied when they were cut out; without folds H may be a view of a user's array.
+            kept = encode.in_new_memory(chunk)
+            return Factor.fold([kept], intercept=self.intercept, start=summary, copy=self.plan is None)
+        encoded, scratch = encode.in_workspace(chunk)
+        return Factor.fold([encoded], intercept=self.intercept, start=summary, scratch=scratch)
+
+    def merge(self, other: ByFold) -> ByFold:
+        pairs = zip(self.summaries, other.summaries, strict=True)
+        merged = tuple(b if a is None else a if b is None else a.merge(b) for a, b in pairs)
+        return replace(self, summaries=merged, n_read=self.n_read + other.n_read)
+
+    def total(self) -> Any:
+        """The summary of all rows."""
+        return reduce(_merge, self.summaries)
+
+    def filled(self) -> list[Any]:
+        """The sums of the folds that hold rows of positive weight."""
+        return [sums for sums in self.summaries if sums.counts.n_rows]
+
+    def complements(self) -> list[Any]:
+        """For each of two or more filled folds, the sums of all others: added up, since a difference would lose digits.
+
+        The sums of the folds before it and of those behind it merge, so that the price is linear in the folds.
+        """
+        filled = self.filled()
+        before = list(running(filled[:-1], _merge))
+        behind = list(running(filled[:0:-1], lambda a, b: _merge(b, a)))[::-1]
+        return [behind[0], *map(_merge, before, behind[1:]), before[-1]]
+
+    def factored(self) -> Factored:
+        """The factors by reflections."""
+        if self.plan is None:
+            return Factored(self.summaries[0])
+        return Factored(None, FoldFactors(self.plan, self.summaries, self.n_read))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The summaries as plain arrays, for checkpoints."""
+        named = {
+            f"{v}.{name}": array
+            for v, summary in enumerate(self.summaries)
+            if summary is not None
+            for name, array in summary.to_arrays().items()
+        }
+        return {"n_read": np.array(self.n_read), **named}
+
+    def with_arrays(self, arrays: dict[str, np.ndarray]) -> ByFold:
+        """The same with the summaries that `to_arrays` wrote."""
+        kinds: dict[str, Any] = {"gram": GramSums, "refined": PreconditionedSums, "reflections": Factor}
+        kind = kinds[self.route]
+        parts: dict[int, dict[str, np.ndarray]] = {}
+        for key, array in arrays.items():
+            number, found, name = key.partition(".")
+            if found:
+                parts.setdefault(int(number), {})[name] = array
+        summaries = (kind.from_arrays(parts[v]) if v in parts else None for v in range(len(self.summaries)))
+        return replace(self, summaries=tuple(summaries), n_read=int(arrays["n_read"]))
+
+
+def solve(
+    rows: Rows,
+    encode: Encoder,
+    plan: FoldPlan | None = None,
+    *,
+    intercept: bool,
+    solver: str = "auto",
+    checkpoint: Checkpoint | None = None,
+) -> Factored:
+    """Factor rows, and each of their folds.
+
+    `solver="gram"` takes route 1 or raises; `solver="qr"` takes route 4. What a checkpoint was saved of decides the
+    route of a fit that is continued.
+    """
+    stage = None if checkpoint is None else checkpoint.stage
+    few_threads = one_blas_thread if (encode.n_features or math.inf) <= _NARROW else nullcontext
+    ahead = None
+
+    def accumulated(start: ByFold, *, saved: bool = True) -> ByFold:
+        nonlocal ahead
+        blocks, ahead = ahead, None
+        if checkpoint is not None and saved:
+            size = None if encode.n_features is None else start.chunk_size(encode, 1)
+            return checkpoint.run(start, ChunkEncoder(encode, size))
+        return accumulate(rows, encode, start, blocks)
+
+    def preconditioned(empty: PreconditionedSums, *, alike: bool, saved: bool) -> Factored | None:
+        sums = accumulated(ByFold.of_sums(empty, plan), saved=saved)
+        judged = [sums.total(), *(sums.filled() if plan else ())]
+        if (alike or plan) and not all(map(are_alike, judged)):
+            return None
+        return _factored(sums, refined, few_threads)
+
     found = None
-    if solver != "qr":
-        start = run.start(solver)
-        if isinstance(start, GramSums):
-            found = run.by_gram(start, solver)
-        elif start is not None:
-            found = run.by_first_block(start)
-    return found or run.by_reflections()
+    many_folds = plan is not None and plan.n_folds > MANY_FOLDS
+    if solver != "qr" and stage != "reflections" and not many_folds:
+        block, alone, ahead = first_block(rows, encode)
+        # Rows that are a single block take reflections at once, unless a user insists.
+        if block is not None and (not alone or solver == "gram" or stage is not None):
+            with few_threads():
+                start = _start(block, alone, encode, intercept, solver, stage)
+            if isinstance(start, PreconditionedSums):
+                found = preconditioned(start, alike=True, saved=True)
+            elif start is not None:
+                grams = accumulated(ByFold.of_sums(start, plan))
+                if checkpoint is not None:
+                    checkpoint.save(grams)
+                found = _factored(grams, proved, few_threads)
+                if found is None and solver == "gram":
+                    raise ValueError(
+                        "solver='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, "
+                        "for the products HᵀH and HᵀT alone. Use solver='auto', which then reads the rows again."
+                    )
+                total = grams.total()
+                R1 = None if found is not None else shifted_root(total.products)
+                if R1 is not None:
+                    found = preconditioned(PreconditionedSums.about(R1, total.counts), alike=False, saved=False)
+    if found is not None:
+        return found
+    return accumulated(ByFold.reflections(intercept, plan)).factored()
 
 
-def reflections(intercept: bool, plan: FoldPlan | None) -> FactorWork | FoldFactorsWork:
-    """What reflections accumulate: the one route whose summaries of parts need no second look at the rows."""
-    return FactorWork(intercept) if plan is None else FoldFactorsWork(intercept, plan)
+def _start(
+    block: Block, alone: bool, encode: Encoder, intercept: bool, solver: str, stage: str | None
+) -> GramSums | PreconditionedSums | None:
+    """Sums of no rows for the route that the first block calls for; None for reflections."""
+    few = block
+    if encode.n_features is not None:
+        few = block[: _FEW_ROWS * encode.n_features]
+        few = few if few.counts else block
+    first: Encoded = encode.encode(few)
+    n_rows, n_features = first.H.shape
+    if solver == "gram" and alone and n_rows < n_features:
+        raise ValueError(
+            f"solver='gram' cannot promise γ to 1e-6 here: {n_rows} rows are fewer than {n_features} features, and HᵀH "
+            "is singular. Use solver='auto', which then uses HHᵀ."
+        )
+    gram = GramSums.of(first, intercept=intercept)
+    if stage == "gram" or (stage is None and (solver == "gram" or is_promising(gram.products, gram.counts))):
+        return GramSums(None, gram.counts.without_rows())
+    return PreconditionedSums.from_first_block(encode.encode(block), intercept=intercept)
 
 
-def of_reflections(summary: Factor | FoldFactors) -> Solved:
-    """What reflections have found, from the summary of all rows."""
-    return Solved(summary) if isinstance(summary, Factor) else Solved(None, summary)
+def _factored(
+    sums: ByFold,
+    proof: Callable[[Any], tuple[Factor, Spectrum] | None],
+    few_threads: Callable[[], AbstractContextManager[None]],
+) -> Factored | None:
+    """The factors of all rows, of each fold and of its complement; None unless all of them prove themselves."""
+    if sums.plan is None:
+        with few_threads():
+            found = proof(sums.total())
+        return None if found is None else Factored(found[0], None, found[1], sums.route)
+    filled = sums.filled()
+    if len(filled) < 2:
+        return None
+    proofs: list[Callable[[], Any]] = [partial(proof, some) for some in (sums.total(), *sums.complements())]
+    whole, *rest = at_once(lambda call: call(), [*proofs, *(some.factor for some in filled)])
+    training = rest[: len(filled)]
+    own = rest[len(filled) :]
+    if whole is None or any(found is None for found in rest):
+        return None
+    factor_of = iter(own)
+    factors = tuple(next(factor_of) if some.counts.n_rows else None for some in sums.summaries)
+    return Factored(whole[0], known_folds(sums.plan, factors, sums.n_read, training), whole[1], sums.route)
 
 
-class _Run:
-    """One attempt to factor the rows: a first block shows which route is promising."""
+def _n_folds(plan: FoldPlan | None) -> int:
+    return 1 if plan is None else plan.n_folds
 
-    def __init__(self, passes: Passes, intercept: bool, plan: FoldPlan | None) -> None:
-        self._passes, self._intercept, self._plan = passes, intercept, plan
 
-    def start(self, solver: str) -> GramSums | PreconditionedSums | None:
-        """The summary of the first rows on the route to take; None for reflections."""
-        checkpoint = self._passes.checkpoint
-        stage = None if checkpoint is None else checkpoint.stage
-        many = self._plan is not None and self._plan.n_folds > MANY_FOLDS
-        if stage not in (None, FoldGrams, FoldPreconditioned) or many:
-            return None
-        block, alone = self._passes.head()
-        if block is None or (solver == "auto" and alone and stage is None):
-            return None
-        with self._few_threads():
-            return self._first(block, alone, solver, stage)
-
-    def _few_threads(self) -> AbstractContextManager[None]:
-        """BLAS on one thread where the problems are small."""
-        return one_blas_thread() if (self._passes.n_features or math.inf) <= _NARROW else nullcontext()
-
-    def _first(
-        self, block: tuple[Any, ...], alone: bool, solver: str, stage: type[Any] | None
-    ) -> GramSums | PreconditionedSums | None:
-        first = self._passes.encode(self._few_rows(block))
-        if solver == "gram" and alone and first[0].shape[0] < first[0].shape[1]:
-            raise ValueError(
-                f"solver='gram' cannot promise γ to 1e-6 here: {first[0].shape[0]} rows are fewer than "
-                f"{first[0].shape[1]} features, and HᵀH is singular. Use solver='auto', which then uses HHᵀ."
-            )
-        gram = GramSums.of(first, intercept=self._intercept)
-        if stage is FoldGrams or (stage is None and (solver == "gram" or is_promising(gram.products, gram.counts))):
-            return gram
-        return PreconditionedSums.from_first_block(self._passes.encode(block), intercept=self._intercept)
-
-    def _few_rows(self, block: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Enough rows of a first block to see whether the Gram matrix is promising; nobody shares this work."""
-        width = self._passes.n_features
-        few = block if width is None else tuple(None if v is None else v[: _FEW_ROWS * width, ...] for v in block)
-        return few if counts(few) else block
-
-    def by_gram(self, first: GramSums, solver: str) -> Solved | None:
-        """Route 1, or 3 where the sums prove too little."""
-        work = SumsWork(FoldGrams, GramSums(None, first.counts.without_rows()), self._plan)
-        grams = self._passes.accumulate(work)
-        if self._passes.checkpoint is not None:
-            self._passes.checkpoint.save(grams)
-        found = self._solved(grams, proved, "gram")
-        if found is None and solver == "gram":
-            raise ValueError(
-                "solver='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, for the "
-                "products HᵀH and HᵀT alone. Use solver='auto', which then reads the rows again."
-            )
-        total = grams.total()
-        R1 = shifted_root(total.products) if found is None else None
-        return found if R1 is None else self._preconditioned(R1, total.counts, saved=False)
-
-    def by_first_block(self, first: PreconditionedSums) -> Solved | None:
-        """Route 2: R₁ from the first block, one pass over all rows."""
-        return self._preconditioned(first.R1, first.counts, alike=True)
-
-    def by_reflections(self) -> Solved:
-        """Route 4: the slow one that is always right."""
-        work: Work[Any] = reflections(self._intercept, self._plan)
-        return of_reflections(self._passes.accumulate(work))
-
-    def _preconditioned(
-        self, R1: Triangle, counts: Counts, *, alike: bool = False, saved: bool = True
-    ) -> Solved | None:
-        work = SumsWork(FoldPreconditioned, PreconditionedSums.about(R1, counts), self._plan)
-        sums = self._passes.accumulate(work, saved=saved)
-        judged = [sums.total(), *(sums.filled() if self._plan else ())]
-        if (alike or self._plan) and not all(map(are_alike, judged)):
-            return None
-        return self._solved(sums, refined, "refined")
-
-    def _solved(
-        self, sums: FoldSums[Sums], proof: Callable[[Sums], tuple[Factor, Spectrum] | None], route: Route
-    ) -> Solved | None:
-        """The factors of all rows, of each fold and of its complement; None unless all of them prove themselves."""
-        if self._plan is None:
-            with self._few_threads():
-                found = proof(sums.total())
-            return None if found is None else Solved(found[0], None, found[1], route)
-        n_filled = len(sums.filled())
-        if n_filled < 2:
-            return None
-        tried: list[Any] = [sums.total(), *sums.complements()]
-        calls: list[Callable[[], Any]] = [partial(proof, some) for some in tried]
-        whole, *rest = at_once(lambda call: call(), [*calls, *(some.factor for some in sums.filled())])
-        known = [found for found in rest[:n_filled] if found is not None]
-        own = iter(rest[n_filled:])
-        factors = tuple(next(own) if some.counts.n_rows else None for some in sums.sums)
-        if whole is None or len(known) < n_filled or any(found is None for found in rest[n_filled:]):
-            return None
-        n_read = sum(s.counts.n_seen for s in sums.sums)
-        return Solved(whole[0], known_folds(self._plan, factors, n_read, known), whole[1], route)
+def _merge(one: Any, other: Any) -> Any:
+    return one.merge(other)

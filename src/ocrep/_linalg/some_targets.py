@@ -7,10 +7,11 @@ from functools import singledispatch
 from typing import Any
 
 from ocrep._linalg.arrays import array_namespace, as_columns, take_columns
+from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.parallel import Encoded, RowBlocks
 from ocrep._linalg.quick_folds import QuickFit
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import HeldOut, Spectrum
 
 
@@ -59,9 +60,9 @@ def _(known: FoldFactors, targets: Any) -> FoldFactors:
 
 
 @of_targets.register
-def _(known: RowBlocks, targets: Any) -> RowBlocks:
-    def encode(raw: Any, *out: Any) -> Encoded:
-        H, T, weight = known.encode(raw, *out)
-        return H, take_columns(as_columns(T), targets), weight
+def _(known: EncodedRows, targets: Any) -> EncodedRows:
+    def encode(block: Any, *out: Any) -> Encoded:
+        H, T, weight = known.encoder.encode(block, *out)
+        return Encoded(H, take_columns(as_columns(T), targets), weight)
 
-    return replace(known, encode=encode)
+    return replace(known, encoder=replace(known.encoder, encode=encode))

@@ -26,7 +26,7 @@ from ocrep._linalg.arrays import (
     times_inverse,
     with_rows,
 )
-from ocrep._linalg.counts import PIECE_ENTRIES, Counts, RowBlock, averages
+from ocrep._linalg.counts import PIECE_ENTRIES, Counts, Encoded, averages
 from ocrep._linalg.parallel import at_once, row_slices
 from ocrep._linalg.spectrum import HeldOut, LeftVectors, Spectrum, spectrum_of
 from ocrep._linalg.triangle import least_squares_weights, svd_and_rank, without_constants
@@ -49,7 +49,7 @@ class WideRows:
     root_weight: Array
 
     @classmethod
-    def of(cls, rows: RowBlock, *, copy: bool) -> WideRows:
+    def of(cls, rows: Encoded, *, copy: bool) -> WideRows:
         """Keep checked rows; without `copy`, H must not be changed by anybody else."""
         xp, H, T = array_namespace(rows.H), rows.H, rows.T
         weight = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if rows.weight is None else rows.weight

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from array_api_compat import is_array_api_obj, is_jax_array, is_numpy_array
 from scipy import sparse
 
-from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of, to_host
-
-# Inputs, targets (labels as class numbers) and weights of some rows; their folds too, if the inputs do not decide them.
-Triple: TypeAlias = tuple[Any, ...]
+from ocrep._linalg.arrays import Array, array_namespace, device_of, take_rows, to_device_of, to_host
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Rows as they were read: numbers that may yet have to be checked."""
+    """Some rows in memory: as they were read, then checked, then coded (labels as class numbers, folds known)."""
 
     X: Any
     """An array of float32 or float64 in memory or on a device, or a sparse matrix."""
@@ -37,6 +34,11 @@ class Block:
     """The group of each row; once it is checked, as a key of 64 bits."""
     first: int = 0
     """The number of the first row among all rows."""
+    fold: Any = None
+    """The fold of each row in cross-validation, once the rows are coded; None where the inputs decide it."""
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
 
     def __getitem__(self, rows: slice) -> Block:
         return replace(
@@ -47,7 +49,41 @@ class Block:
             start=self.start + (rows.start or 0),
             groups=None if self.groups is None else self.groups[rows],
             first=self.first + (rows.start or 0),
+            fold=None if self.fold is None else self.fold[rows],
         )
+
+    @property
+    def counts(self) -> bool:
+        """Whether a row has a positive weight."""
+        if self.weight is None:
+            return len(self) > 0
+        return bool(array_namespace(self.weight).any(self.weight > 0.0))
+
+    def take(self, rows: Array) -> Block:
+        """Some of the rows, by their numbers in this block; where they came from is no longer known."""
+        return self._of(lambda values: take_rows(values, rows))
+
+    def copy(self) -> Block:
+        """The rows in memory of their own."""
+        return self._of(lambda values: values.copy())
+
+    def joined(self, *others: Block) -> Block:
+        """These rows and those of other coded blocks of the host."""
+        if not others:
+            return self
+        blocks = [self, *others]
+        inputs = [block.X for block in blocks]
+        X = sparse.vstack(inputs, format="csr") if sparse.issparse(self.X) else np.concatenate(inputs)
+        weight = None
+        if any(block.weight is not None for block in blocks):
+            weight = np.concatenate([np.ones(len(b)) if b.weight is None else b.weight for b in blocks])
+        fold = None if self.fold is None else np.concatenate([block.fold for block in blocks])
+        return Block(X, np.concatenate([block.y for block in blocks]), weight, fold=fold)
+
+    def _of(self, change: Callable[[Any], Any]) -> Block:
+        values = (self.X, self.y, self.weight, self.fold)
+        X, y, weight, fold = (None if value is None else change(value) for value in values)
+        return Block(X, y, weight, fold=fold)
 
     def row(self, index: int) -> str:
         """The beginning of a sentence about one row."""
@@ -77,45 +113,29 @@ def skip_rows(blocks: Iterator[Block], skip: int) -> Iterator[Block]:
         skip = 0
 
 
-def recut(blocks: Iterator[Triple], rows: int) -> Iterator[Triple]:
-    """Cut and join blocks `(X, y, weight, …)` to `rows` rows each; the last may be shorter.
+def recut(blocks: Iterator[Block], rows: int) -> Iterator[Block]:
+    """Cut and join coded blocks to `rows` rows each; the last may be shorter.
 
     So the price and the rounding do not depend on how the rows came.
     """
-    waiting: list[Triple] = []
+    waiting: list[Block] = []
     have = 0
     for block in blocks:
-        start, n = 0, block[0].shape[0]
+        start = 0
+        n = len(block)
         while have + n - start >= rows:
             end = start + rows - have
-            waiting.append(_slice(block, start, end))
-            yield joined(waiting)
-            waiting, have, start = [], 0, end
+            waiting.append(block if start == 0 and end == n else block[start:end])
+            yield waiting[0].joined(*waiting[1:])
+            waiting = []
+            have = 0
+            start = end
         if start < n:
             # A copy, so that the few rows that wait do not keep the large block that they came from.
-            part = _slice(block, start, n)
-            waiting.append(part if not start else tuple(None if a is None else a.copy() for a in part))
+            waiting.append(block[start:].copy() if start else block)
             have += n - start
     if waiting:
-        yield joined(waiting)
-
-
-def _slice(triple: Triple, start: int, end: int) -> Triple:
-    if start == 0 and end == triple[0].shape[0]:
-        return triple
-    return tuple(None if values is None else values[start:end] for values in triple)
-
-
-def joined(parts: list[Triple]) -> Triple:
-    """The rows of all parts together."""
-    if len(parts) == 1:
-        return parts[0]
-    X, y, weight, *folds = zip(*parts, strict=True)
-    stacked = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
-    weights = None
-    if any(w is not None for w in weight):
-        weights = np.concatenate([np.ones(len(t)) if w is None else w for w, t in zip(weight, y, strict=True)])
-    return stacked, np.concatenate(y), weights, *(np.concatenate(fold) for fold in folds)
+        yield waiting[0].joined(*waiting[1:])
 
 
 # ------------------------------------------------------------------------------

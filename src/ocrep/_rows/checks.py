@@ -165,15 +165,16 @@ def check_weights(block: Block) -> Array | None:
 
 
 def check_groups(block: Block, wanted: bool) -> np.ndarray | None:
-    """The keys of the groups, one per row and none missing, if a rule for γ reads them."""
+    """The keys of the groups, one per row and none missing, if folds go by groups."""
     groups = block.groups
-    if wanted != (groups is not None):
+    if wanted and groups is None:
         raise ValueError(
-            f"{place_of(block)}The rule for gamma divides the rows by groups, but they have none: give groups= to fit "
-            "or ocrep.scan."
-            if wanted
-            else f"{place_of(block)}Groups were given, but the rule for gamma does not read them: use "
-            "gamma=rules.KFold(split='groups') or rules.OCRePCV(split='groups'), or leave groups out."
+            f"{place_of(block)}The folds go by groups, but these rows have none: give groups= to fit or ocrep.scan."
+        )
+    if groups is not None and not wanted:
+        raise ValueError(
+            f"{place_of(block)}Groups were given, but this rule for gamma has no folds that could go by groups: use "
+            "gamma='kfold' or 'ocrep_cv', or leave groups out."
         )
     if groups is None:
         return None

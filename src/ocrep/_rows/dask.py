@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from graphlib import TopologicalSorter
@@ -20,6 +20,7 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Alias, DataNode, List, Task, TaskRef
 
+from ocrep._rows.block import Block
 from ocrep._rows.checks import (
     check_counts,
     check_lengths,
@@ -29,7 +30,7 @@ from ocrep._rows.checks import (
     naming,
     warn_of_column,
 )
-from ocrep._rows.memory import MemoryRows, RowPart, Rows, Summary, columns_of, kind_of
+from ocrep._rows.memory import MemoryRows, Rows, Summary, columns_of, kind_of
 from ocrep._rows.survey import Needs, Survey
 
 
@@ -333,7 +334,7 @@ def _together(*rows: Any) -> tuple[Any, ...]:
 
 
 # ------------------------------------------------------------------------------
-# `DaskRows`: the rows of Dask collections, worked on where they are; only summaries come here.
+# `DaskRows`: the rows of Dask collections, worked on where they are.
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,41 +345,13 @@ class Declared:
     columns: tuple[str, ...] | None
     dtype: np.dtype
     names: tuple[str, ...] = ()
-    """What the parts of the rows are, as `PartitionRows` takes them."""
+    """What the arrays of a partition are: X, y, sample_weight, groups."""
     firsts: tuple[int, ...] | None = None
-    """The number of the first row of each partition, where heights are known."""
-
-
-class PartitionRows(MemoryRows):
-    """The rows of one partition, in the memory of its worker."""
-
-    def __init__(self, rows: Any, number: int, declared: Declared) -> None:
-        first = 0 if declared.firsts is None else declared.firsts[number]
-        parts = dict(zip(declared.names, rows, strict=True))
-        super().__init__(**parts, part=f"Partition {number}", number=number, first=first)
-        self._declared = declared
-
-    def check(self, needs: Needs) -> int:
-        """Compare the rows with what the collection declared."""
-        n_rows, declared = super().check(needs), self._declared
-        if not n_rows:
-            return 0
-        mine = self.described()
-        if (mine.n_inputs, mine.columns) != (declared.n_inputs, declared.columns):
-            told = [f"{d.n_inputs} columns {list((d.columns or ())[:8])}" for d in (mine, declared)]
-            raise ValueError(f"the rows have {told[0]}, but the collection declares {told[1]}.")
-        if mine.dtype != declared.dtype:
-            raise ValueError(f"the values are {mine.dtype}, but the collection declares {declared.dtype}: use astype.")
-        return n_rows
-
-    def described(self) -> Declared:
-        """What the rows turned out to be."""
-        assert self._block is not None
-        return Declared(self._block.X.shape[1], self._block.columns, self._block.X.dtype)
+    """The number of the first row of each partition, where these are known."""
 
 
 class DaskRows(Rows):
-    """Dask arrays, or dataframes and series, whose partitions belong together."""
+    """Dask arrays, or dataframes and series, whose partitions belong together; only summaries of rows come here."""
 
     local = False
 
@@ -387,49 +360,79 @@ class DaskRows(Rows):
         columns, dtype = described(X)
         firsts = first_rows(X)
         self.n_rows = None if firsts is None else firsts[-1]
+        self.n_parts = len(self._partitions.rows)
         self._declared = Declared(columns.shape[1], columns_of(columns), dtype, self._partitions.names, firsts)
-        self._target_axes, self._one_column = y.ndim, tuple(y.shape[1:]) == (1,)
+        self.grouped = groups is not None
+        self._target_axes = y.ndim
+        self._one_column = tuple(y.shape[1:]) == (1,)
+        self._needs = Needs(labels=False, range=False)
+
+    def check(self, needs: Needs) -> int | None:
+        """Keep what the partitions are to be checked for, each where it lies."""
+        self._needs = needs
+        return self.n_rows
 
     def survey(self, needs: Needs) -> Survey:
-        """A pass for ranges, labels and a sample, if they are needed."""
+        """Look at all partitions for ranges, labels and a sample, if they are needed."""
+        self.check(needs)
         if needs.labels and self._one_column:
             warn_of_column()  # on a cluster, the warnings of workers do not come here
         if not (needs.range or needs.labels or needs.groups or needs.sample):
-            declared, nothing = self._declared, np.empty(self._declared.n_inputs)
+            declared = self._declared
+            nothing = np.empty(declared.n_inputs)
             shape = (1,) * (self._target_axes - 1)
             return Survey(0, 1.0, nothing, nothing, declared.dtype, target_shape=shape, columns=declared.columns)
         survey = self._run("survey", partial(_survey, needs), Survey.merge, None)
         check_counts(*((0, 0.0) if survey is None else (survey.n_rows, survey.weight_sum)))
         return survey
 
-    @property
-    def n_parts(self) -> int:
-        return len(self._partitions.rows)
+    def blocks(self, code: Callable[[Block], Block], size: int, skip: int = 0) -> Iterator[Block]:
+        raise TypeError("The rows of Dask collections stay with the workers that hold them.")
 
     def accumulate(
         self,
-        step: Callable[[RowPart], Summary | None],
+        step: Callable[[Rows], Summary | None],
         merge: Callable[[Summary, Summary], Summary],
         *,
         n_parts: int | None = None,
     ) -> Any:
-        """Every partition on the worker that holds it, then a tree of merges."""
+        """step(partition) on the worker that holds it, then a tree of merges; a partition may have no rows."""
         summary = self._run("accumulate", step, merge, n_parts)
         if summary is None and n_parts is None:
             check_counts(0, 0.0)
         return summary
 
     def _run(
-        self, what: str, step: Callable[[RowPart], Any], merge: Callable[[Any, Any], Any], n_parts: int | None
+        self, what: str, step: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], n_parts: int | None
     ) -> Any:
         some = self._partitions if n_parts is None else self._partitions.first(n_parts)
-        return some.accumulate(what, partial(_on_partition, step, self._declared), merge)
+        return some.accumulate(what, partial(_on_partition, step, self._declared, self._needs), merge)
 
 
-def _on_partition(step: Callable[[RowPart], Any], declared: Declared, rows: Any, number: int) -> Any:
+def _on_partition(step: Callable[[Rows], Any], declared: Declared, needs: Needs, arrays: Any, number: int) -> Any:
+    """step(rows) of one partition, in the memory of its worker; None if it has no rows."""
+    first = 0 if declared.firsts is None else declared.firsts[number]
+    given = dict(zip(declared.names, arrays, strict=True))
     with naming(f"Partition {number}"):
-        return step(PartitionRows(rows, number, declared))
+        rows = MemoryRows(**given, part=f"Partition {number}", number=number, first=first)
+        if rows.check(needs) == 0:
+            return None
+        _check_declared(rows, declared)
+        return step(rows)
 
 
-def _survey(needs: Needs, part: PartitionRows) -> Survey | None:
-    return part.survey(needs) if part.check(needs) else None
+def _check_declared(rows: MemoryRows, declared: Declared) -> None:
+    """Raise unless the rows are what the collection said they would be."""
+    X, columns = rows.inputs()
+    if (X.shape[1], columns) != (declared.n_inputs, declared.columns):
+        named = [
+            f"{n} columns {list((c or ())[:8])}"
+            for n, c in ((X.shape[1], columns), (declared.n_inputs, declared.columns))
+        ]
+        raise ValueError(f"the rows have {named[0]}, but the collection declares {named[1]}.")
+    if X.dtype != declared.dtype:
+        raise ValueError(f"the values are {X.dtype}, but the collection declares {declared.dtype}: use astype.")
+
+
+def _survey(needs: Needs, part: Rows) -> Survey:
+    return part.survey(needs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from ocrep._linalg.arrays import array_namespace
-from ocrep._rows.block import Block, Triple, as_groups, as_real, beside, host_array, on_device
+from ocrep._linalg.counts import Encoded
+from ocrep._linalg.rows import EncodedRows, Encoder
+from ocrep._rows.block import Block, as_groups, as_real, beside, host_array, on_device
 from ocrep._rows.checks import as_weights, check_numeric, check_shape, checked, text_column
 from ocrep._rows.survey import Needs, Survey
 
@@ -23,26 +25,6 @@ from ocrep._rows.survey import Needs, Survey
 
 
 Summary = TypeVar("Summary")
-
-
-class RowPart(ABC):
-    """Rows that can be read here, block by block."""
-
-    n_in_memory: int | None = None
-    """The number of all rows, where they lie in memory and cutting them costs nothing."""
-    n_parts_read: int = 0
-    """How many parts (files, blocks) the current pass has begun."""
-
-    @abstractmethod
-    def check(self, needs: Needs) -> int | None:
-        """Check what can be checked before rows are read; gives the number of rows where it is known."""
-
-    @abstractmethod
-    def triples(self, code: Callable[[Block], Triple], height: int, skip: int = 0) -> Iterator[Triple]:
-        """All rows from the beginning, but for the first `skip`, coded and cut to blocks of `height` rows."""
-
-    def fingerprints(self) -> tuple[str, ...]:
-        return ()
 
 
 class Rows(ABC):
@@ -54,56 +36,55 @@ class Rows(ABC):
     """Whether the rows can be read here, and not only by the workers that hold them."""
     n_rows: int | None = None
     """The number of all rows, where it is known before they are accumulated."""
+    n_in_memory: int | None = None
+    """The number of all rows, where they lie in memory and cutting them costs nothing."""
     shared: bool = False
     """Whether several threads may read the rows at a time, each all of them."""
     classes_given: bool = False
     """Whether all labels were named together with the rows."""
+    grouped: bool = False
+    """Whether the rows have groups."""
     checkpoint: tuple[Path, float] | None = None
     """A file that saves how far a fit has come, and the seconds between two saves."""
+    n_parts: int = 1
+    """How many parts the rows lie in."""
+    n_parts_read: int = 0
+    """How many parts (files, blocks) have been begun since reading last started."""
+
+    @abstractmethod
+    def check(self, needs: Needs) -> int | None:
+        """Check what can be checked before rows are read; gives the number of rows where it is known."""
 
     @abstractmethod
     def survey(self, needs: Needs) -> Survey:
-        """Check the rows and learn what must be known of all of them; must come first."""
-
-    @property
-    @abstractmethod
-    def n_parts(self) -> int:
-        """How many parts the rows lie in."""
+        """Check the rows and learn what must be known of all of them; must come before they are read."""
 
     @abstractmethod
+    def blocks(self, code: Callable[[Block], Block], size: int, skip: int = 0) -> Iterator[Block]:
+        """All rows from the beginning, but for the first `skip`, coded and cut to blocks of `size` rows."""
+
     def accumulate(
         self,
-        step: Callable[[RowPart], Summary | None],
+        step: Callable[[Rows], Summary | None],
         merge: Callable[[Summary, Summary], Summary],
         *,
         n_parts: int | None = None,
     ) -> Summary:
-        """The merge of step(part) over all parts, or over the first `n_parts`; a part without rows gives None."""
-
-
-class LocalRows(Rows, RowPart):
-    """Rows that are one part, read here."""
-
-    n_parts = 1
-
-    def accumulate(
-        self,
-        step: Callable[[RowPart], Summary | None],
-        merge: Callable[[Summary, Summary], Summary],
-        *,
-        n_parts: int | None = None,
-    ) -> Summary:
-        """The summary of the only part."""
+        """The merge of step(part) over all parts, or over the first `n_parts`; rows that are read here are one part."""
         del merge, n_parts
         summary = step(self)
         assert summary is not None, "A survey found rows."
         return summary
 
+    def fingerprints(self) -> tuple[str, ...]:
+        """What identifies the files that the rows come from."""
+        return ()
+
 
 # ------------------------------------------------------------------------------
 
 
-class MemoryRows(LocalRows):
+class MemoryRows(Rows):
     """Arrays, lists, data frames and sparse matrices, or arrays that stay on their device."""
 
     def __init__(
@@ -119,8 +100,18 @@ class MemoryRows(LocalRows):
     ) -> None:
         self._given = X, y, sample_weight
         self._groups = None if groups is None else as_groups(groups)
+        self.grouped = groups is not None
         self._part, self._number, self._first = part, number, first
         self._block: Block | None = None
+
+    @classmethod
+    def of_block(cls, block: Block) -> MemoryRows:
+        """Rows that were checked already."""
+        rows = cls(block.X, block.y, block.weight)
+        rows._block = block
+        rows.n_rows = len(block)
+        rows.n_in_memory = None if sparse.issparse(block.X) else len(block)
+        return rows
 
     @property
     def shared(self) -> bool:  # type: ignore[override]
@@ -139,22 +130,26 @@ class MemoryRows(LocalRows):
             self.n_in_memory = None if sparse.issparse(X) else self.n_rows
         return int(self._block.X.shape[0])
 
+    def inputs(self) -> tuple[Any, tuple[str, ...] | None]:
+        """The checked inputs, and the names of their columns."""
+        assert self._block is not None, "check comes first"
+        return self._block.X, self._block.columns
+
     def survey(self, needs: Needs) -> Survey:
         """Check all rows, and look at them as far as is needed."""
         self.check(needs)
         assert self._block is not None
         return Survey.of(self._block, replace(needs, totals=needs.labels))
 
-    def triples(self, code: Callable[[Block], Triple], height: int, skip: int = 0) -> Iterator[Triple]:
+    def blocks(self, code: Callable[[Block], Block], size: int, skip: int = 0) -> Iterator[Block]:
         """Slices of the arrays."""
         block = self._block
         assert block is not None, "survey comes first"
-        n_rows = block.X.shape[0]
-        if n_rows <= height and not skip:
+        if len(block) <= size and not skip:
             yield code(block)
             return
-        for start in range(skip, n_rows, height):
-            yield code(block[start : min(start + height, n_rows)])
+        for start in range(skip, len(block), size):
+            yield code(block[start : min(start + size, len(block))])
 
 
 class _Columns(BaseEstimator):
@@ -227,63 +222,20 @@ def _on_device(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, A
 
 
 # ------------------------------------------------------------------------------
-# The rows on which candidates are compared: all of them in memory if they are few, else a sample in memory.
 
 
-# A first round is worth its time if the second has so many times as many rows.
-_FEWER = 4
+def encoded_arrays(block: Block, *, labels: bool = False, several: bool = False) -> EncodedRows:
+    """Rows whose X is H and whose y is T already, for what reads encoded rows."""
+    encoder = Encoder(
+        _as_it_is, _as_encoded, len(block), block.X.shape[1], block.y.shape[1], labels=labels, several=several
+    )
+    return EncodedRows(MemoryRows.of_block(block), encoder)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compared:
-    """Rows for one round of comparisons."""
-
-    rows: Rows
-    survey: Survey
-    n_rows: int
-    whole: bool
-    """Whether these are all rows that there are."""
-    stand_for: np.ndarray | None = None
-    """How many rows each row of a sample stands for: more for those of common labels, since of rare ones a few are
-    always there."""
+def _as_it_is(block: Block) -> Block:
+    return block
 
 
-def rows_to_compare(
-    rows: Rows, needs: Needs, most_rows: int, first_round: int, *, by_content: bool
-) -> tuple[Compared, ...]:
-    """The rows of the only round, or of two: the first has fewer.
-
-    Samples are drawn by what rows hold, so folds must be too (`by_content`); else all rows are compared.
-    """
-    in_memory = isinstance(rows, MemoryRows)
-    n_rows = rows.check(needs) if isinstance(rows, MemoryRows) else most_rows + 1
-    if not by_content or (in_memory and n_rows <= min(most_rows, _FEWER * first_round)):
-        return (_all(rows, rows.survey(needs), needs),)
-    whole = in_memory and n_rows <= most_rows
-    size = first_round if whole else most_rows
-    sampled = replace(needs, sample=max(needs.sample, size), totals=needs.labels, every_label=needs.labels)
-    survey = rows.survey(sampled)
-    last = _all(rows, survey, needs) if whole else _sampled(survey, size, needs)
-    if last.n_rows <= _FEWER * first_round:
-        return (last,)
-    return _sampled(survey, first_round, needs), last
-
-
-def _all(rows: Rows, survey: Survey, needs: Needs) -> Compared:
-    sample = survey.sample.first(needs.sample) if survey.sample is not None and needs.sample else None
-    return Compared(rows, replace(survey, sample=sample), survey.n_rows, True)
-
-
-def _sampled(survey: Survey, size: int, needs: Needs) -> Compared:
-    """A sample of the rows that were surveyed, with all their labels."""
-    assert survey.sample is not None
-    sample = survey.sample.first(size, every_label=needs.labels)
-    weight = None if bool((sample.weight == 1.0).all()) else sample.weight
-    rows = MemoryRows(sample.X.astype(survey.dtype), sample.y, weight)
-    own = rows.survey(replace(needs, totals=needs.labels))
-    if own.labels is not None and own.totals is not None:
-        assert survey.labels is not None  # a class of no weight has no row in the sample, but is a class
-        totals = np.zeros(len(survey.labels))
-        totals[np.searchsorted(survey.labels, own.labels)] = own.totals
-        own = replace(own, labels=survey.labels, totals=totals)
-    return Compared(rows, own, len(sample.hashes), False, sample.stand_for() if needs.labels else None)
+def _as_encoded(block: Block, out: np.ndarray | None = None) -> Encoded:
+    del out
+    return Encoded(block.X, block.y, block.weight)

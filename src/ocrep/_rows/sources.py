@@ -32,6 +32,8 @@ class Source(ABC):
 
     once: bool = False
     """Whether the rows can be read only once."""
+    grouped: bool | None = False
+    """Whether the rows have groups; None where only the first block shows it."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -105,6 +107,7 @@ class ArraySource(Source):
         # One number as the weight of all rows is what scikit-learn allows too.
         self._weight = _sliceable(np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight)
         self._groups = _sliceable(groups)
+        self.grouped = groups is not None
 
     def check(self) -> None:
         check_shape(tuple(self._X.shape))
@@ -158,6 +161,7 @@ class IterableSource(Source):
         self._target, self._weight, self._groups = target, sample_weight, groups
         self._columns = None if columns is None else tuple(columns)
         self._read = False
+        self.grouped = True if groups is not None else None  # tuples may have groups in the fourth place
         self.once = not callable(iterable) and iter(iterable) is iterable
 
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
@@ -321,6 +325,7 @@ class FileSource(Source):
         self._parts = list(parts)
         targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
         self._roles = Roles((), targets, sample_weight, groups)
+        self.grouped = groups is not None
         self._one_target = isinstance(target, str)
         self._given_columns = None if columns is None else tuple(columns)
         self._text_labels = text_labels

@@ -16,9 +16,9 @@ import numpy as np
 from scipy import sparse
 
 from ocrep._documentation import shown_in_short
-from ocrep._rows.block import Block, Triple, recut
+from ocrep._rows.block import Block, recut
 from ocrep._rows.checks import check_columns, check_counts, checked, is_missing, place_of
-from ocrep._rows.memory import LocalRows
+from ocrep._rows.memory import Rows
 from ocrep._rows.sources import ArraySource, IterableSource, Source, is_on_disk
 from ocrep._rows.survey import Needs, Range, Survey
 
@@ -214,13 +214,14 @@ def inputs_of(source: Any) -> Source:
 # `ScanRows`: the rows of a scan, surveyed, checked and cut to blocks of one height.
 
 
-class ScanRows(LocalRows):
+class ScanRows(Rows):
     """Rows as often as their source can give them."""
 
     def __init__(self, scan: Scan) -> None:
         self.scan, self.once, self.classes_given = scan, scan.source.once, scan.classes is not None
         self.checkpoint = None if scan.checkpoint is None else (scan.checkpoint, scan.checkpoint_every)
         self._n_read: int | None = None
+        self._first: Block | None = None
         self._opened: Iterator[Block] | None = None
         self._range: Range | None = None
         self._fingerprints: tuple[str, ...] = ()
@@ -238,6 +239,7 @@ class ScanRows(LocalRows):
         self.check(needs)
         self._fingerprints = self.fingerprints()
         first = self._first_block()
+        self._first = None  # it may be large
         self._labels, self._grouped = needs.labels, needs.groups
         self._n_inputs, self._columns = first.X.shape[1], first.columns
         first = checked(first, labels=needs.labels, groups=needs.groups)
@@ -251,9 +253,9 @@ class ScanRows(LocalRows):
             )
         return survey
 
-    def triples(self, code: Callable[[Block], Triple], height: int, skip: int = 0) -> Iterator[Triple]:
-        """Blocks behind the first `skip` rows, all of `height` rows but for the last."""
-        return recut((code(self._as_declared(block)) for block in self._read(skip=skip)), height)
+    def blocks(self, code: Callable[[Block], Block], size: int, skip: int = 0) -> Iterator[Block]:
+        """Blocks behind the first `skip` rows, all of `size` rows but for the last."""
+        return recut((code(self._as_declared(block)) for block in self._read(skip=skip)), size)
 
     def fingerprints(self) -> tuple[str, ...]:
         return self.scan.source.fingerprints()
@@ -290,16 +292,24 @@ class ScanRows(LocalRows):
             )
         self._n_read = done
 
+    @property
+    def grouped(self) -> bool:  # type: ignore[override]
+        """Whether the rows have groups."""
+        stated = self.scan.source.grouped
+        return self._first_block().groups is not None if stated is None else stated
+
     def _first_block(self) -> Block:
-        """The first rows; those of a source that is read once are kept for its only pass."""
-        blocks = self.scan.source.blocks()
-        first = next(blocks, None)
-        if first is None:
-            check_counts(0, 0.0)
-            raise AssertionError
-        if self.once:
-            self._opened = chain([first], blocks)
-        return first
+        """The first rows; those of a source that can be read only once are kept for when it is."""
+        if self._first is None:
+            self.scan.source.check()
+            blocks = self.scan.source.blocks()
+            self._first = next(blocks, None)
+            if self._first is None:
+                check_counts(0, 0.0)
+                raise AssertionError
+            if self.once:
+                self._opened = chain([self._first], blocks)
+        return self._first
 
     def _surveyed(self, first: Block, needs: Needs) -> Survey:
         classes, source = self.scan.classes, self.scan.source

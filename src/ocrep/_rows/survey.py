@@ -48,6 +48,8 @@ class RowSample:
     """Whether targets are labels."""
     every_label: bool = False
     """Whether a few rows of every label are kept, however rare it is; of several labels a few with and without each."""
+    groups: np.ndarray | None = None
+    """The keys of the rows' groups, where folds go by groups; equal rows of two groups are then two rows."""
 
     @classmethod
     def of(
@@ -56,7 +58,7 @@ class RowSample:
         """Sample a checked block; `counted` are weights that say by > 0 which rows count, None if all do."""
         X, y, n_inputs = block.X, None if block.y is None else to_host(block.y), block.X.shape[1]
         size = min(size, max(_LEAST_ROWS, _MOST_ENTRIES // max(1, n_inputs)))
-        hashes = _hashes(X, y, labels=labels)
+        hashes = _hashes(X, y, block.groups, labels=labels)
         rows = np.arange(len(hashes)) if counted is None else np.flatnonzero(to_host(counted) > 0.0)
         if not every_label:
             rows = rows[_smallest(hashes[rows], size)]
@@ -66,14 +68,23 @@ class RowSample:
         rows = rows[kept]
         inputs = take_rows(X, rows)
         inputs = (inputs if sparse.issparse(inputs) else to_host(inputs)).astype(np.float64)
-        return cls(size, hashes[rows], inputs, None if y is None else y[rows], weight, labels, every_label)
+        groups = None if block.groups is None else block.groups[rows]
+        return cls(size, hashes[rows], inputs, None if y is None else y[rows], weight, labels, every_label, groups)
 
     def first(self, size: int, *, every_label: bool = False) -> RowSample:
         """The sample of at most `size` rows, and of a few rows of every label if that is asked for."""
         size = min(size, self.size)
         kept, weight = _kept(self.hashes, self.y, self.weight, size, every_label=every_label)
-        parts = {"hashes": self.hashes[kept], "X": self.X[kept], "y": None if self.y is None else self.y[kept]}
-        return replace(self, **parts, weight=weight, size=size, every_label=every_label)
+        return replace(
+            self,
+            hashes=self.hashes[kept],
+            X=self.X[kept],
+            y=None if self.y is None else self.y[kept],
+            groups=None if self.groups is None else self.groups[kept],
+            weight=weight,
+            size=size,
+            every_label=every_label,
+        )
 
     def stand_for(self) -> np.ndarray:
         """How many distinct rows each row stands for: one over the chance that a row such as it is in the sample.
@@ -105,7 +116,11 @@ class RowSample:
             return self
         both = [self.X, other.X]
         X = sparse.vstack(both, format="csr") if sparse.issparse(self.X) else np.concatenate(both)
-        return replace(self, hashes=hashes[kept], X=X[kept], y=None if y is None else y[kept], weight=weight)
+        groups = None
+        if self.groups is not None and other.groups is not None:
+            groups = np.concatenate([self.groups, other.groups])[kept]
+        y = None if y is None else y[kept]
+        return replace(self, hashes=hashes[kept], X=X[kept], y=y, weight=weight, groups=groups)
 
 
 def _kept(
@@ -142,8 +157,8 @@ def _few(y: np.ndarray, size: int) -> tuple[int, list[tuple[np.ndarray, np.ndarr
     return max(1, min(_OF_EACH, size // max(1, sum(len(count) for _, count in labels)))), labels
 
 
-def _hashes(X: Any, y: np.ndarray | None, *, labels: bool) -> np.ndarray:
-    """One number of 64 bits per row, from its inputs and targets."""
+def _hashes(X: Any, y: np.ndarray | None, groups: np.ndarray | None, *, labels: bool) -> np.ndarray:
+    """One number of 64 bits per row, from its inputs, targets and group."""
     columns = 0 if y is None else 1 if y.ndim == 1 else y.shape[1]
     factors = multipliers(_SEED, X.shape[1] + columns)
     sums = to_host(hash_sums(X, factors[: X.shape[1]])).view(np.uint64)
@@ -151,7 +166,7 @@ def _hashes(X: Any, y: np.ndarray | None, *, labels: bool) -> np.ndarray:
         sums = sums + _text_numbers(y) * factors[-1]
     elif y is not None:
         sums = sums + hash_sums(y[:, None] if y.ndim == 1 else y, factors[X.shape[1] :])
-    return mixed(sums)
+    return mixed(sums if groups is None else sums + mixed(groups))
 
 
 def _text_numbers(labels: np.ndarray) -> np.ndarray:
@@ -437,6 +452,8 @@ def survey_from_arrays(arrays: Arrays) -> Survey:
 def _sample_to_arrays(sample: RowSample) -> dict[str, Any]:
     held = {"size": sample.size, "hashes": sample.hashes, "weight": sample.weight, "labels": sample.labels}
     held.update(_plain("y", sample.y))
+    if sample.groups is not None:
+        held["groups"] = sample.groups
     if not sparse.issparse(sample.X):
         return {**held, "X": sample.X}
     X = sparse.csr_array(sample.X)
@@ -449,7 +466,8 @@ def _sample_from_arrays(arrays: Arrays) -> RowSample:
         parts = arrays["X.data"], arrays["X.indices"], arrays["X.indptr"]
         X = sparse.csr_matrix(parts, shape=tuple(arrays["X.shape"].tolist()))
     y = _restored("y", arrays)
-    return RowSample(int(arrays["size"]), arrays["hashes"], X, y, arrays["weight"], bool(arrays["labels"]))
+    size, labels = int(arrays["size"]), bool(arrays["labels"])
+    return RowSample(size, arrays["hashes"], X, y, arrays["weight"], labels, groups=arrays.get("groups"))
 
 
 def _plain(name: str, values: np.ndarray | None) -> dict[str, np.ndarray]:

@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from ocrep._documentation import shown_in_short
 from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
 from ocrep._linalg.leave_one_out import left_out_errors, left_out_outputs
-from ocrep._linalg.parallel import RowBlocks, on_chunks, row_slices
+from ocrep._linalg.parallel import on_chunks, row_slices
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum, noise_variance, variance_factor
 from ocrep._training.recipe import Learned, block_rows
 
@@ -88,7 +89,7 @@ class Calibrator:
 
     @classmethod
     def on_left_out_rows(
-        cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray, stand_for: np.ndarray | None = None
+        cls, spectrum: Spectrum, rows: EncodedRows, gamma: float | np.ndarray, stand_for: np.ndarray | None = None
     ) -> Calibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are.
 
@@ -115,7 +116,7 @@ class Calibrator:
 
 def _left_out(
     spectrum: Spectrum,
-    rows: RowBlocks,
+    rows: EncodedRows,
     gamma: float | np.ndarray,
     kept_of: Callable[[np.ndarray], np.ndarray],
     stand_for: np.ndarray | None,
@@ -167,7 +168,7 @@ class LabelCalibrator:
 
     @classmethod
     def on_left_out_rows(
-        cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray, stand_for: np.ndarray | None = None
+        cls, spectrum: Spectrum, rows: EncodedRows, gamma: float | np.ndarray, stand_for: np.ndarray | None = None
     ) -> LabelCalibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are; of a sample as above."""
         outputs, has_label, weights = _left_out(spectrum, rows, gamma, lambda T: T > 0.0, stand_for)
@@ -208,7 +209,7 @@ class LeftOutErrors:
     __repr__ = shown_in_short
 
     @classmethod
-    def on_left_out_rows(cls, spectrum: Spectrum, rows: RowBlocks, gamma: float | np.ndarray) -> LeftOutErrors:
+    def on_left_out_rows(cls, spectrum: Spectrum, rows: EncodedRows, gamma: float | np.ndarray) -> LeftOutErrors:
         """From the exact leave-one-out errors of the training rows of positive weight."""
         if np.any(np.equal(gamma, 0.0)) and spectrum.rank + int(spectrum.intercept_fitted) >= spectrum.n_rows:
             raise ValueError(

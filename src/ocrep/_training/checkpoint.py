@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 from scipy import sparse
 
 from ocrep._files.writing import check_names, read_arrays, replacing, unfinished
-from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.gram import FoldGrams, FoldPreconditioned
-from ocrep._linalg.passes import Step, Stored
-from ocrep._rows.block import Triple
-from ocrep._rows.memory import LocalRows, RowPart, Rows
+from ocrep._linalg.held_out import Route
+from ocrep._linalg.rows import ChunkEncoder
+from ocrep._linalg.solve import ByFold
+from ocrep._rows.block import Block
+from ocrep._rows.memory import Rows
 from ocrep._training.recipe import Learned, Recipe
 from ocrep._training.targets import Labels
 
@@ -62,10 +61,9 @@ def _name_of(function: Any) -> str:
 
 # ------------------------------------------------------------------------------
 
-_FORMAT = "ocrep checkpoint 2"
+_FORMAT = "ocrep checkpoint 3"
 _STATE = "state:"
 _NAMES = {"fit", "stage", "n_rows", "digest", "fingerprints"}
-_STAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Factor, FoldFactors, FoldGrams, FoldPreconditioned)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +71,7 @@ class Saved:
     """A pass over the rows, part of the way."""
 
     stage: str
-    """The kind of summary: its name says what `arrays` are."""
+    """The route: it says what `arrays` are."""
     n_rows: int
     """Rows that are in `arrays`, counted from the beginning."""
     digest: str
@@ -107,7 +105,7 @@ class CheckpointFile:
                 f"{self.path} is not a checkpoint of ocrep, or a damaged one ({error}): name another file, or delete "
                 "this one if it is yours to delete."
             ) from error
-        if str(held["format"]) != _FORMAT or str(held["stage"]) not in _STAGES:
+        if str(held["format"]) != _FORMAT or str(held["stage"]) not in get_args(Route):
             raise ValueError(f"{self.path} is a checkpoint of another version of ocrep: delete it to start anew.")
         if str(held["fit"]) != self.fit:
             raise ValueError(
@@ -154,60 +152,64 @@ class CheckpointFile:
 
 
 class FileCheckpoint:
-    """Passes over the rows of a scan that a file saves now and then; see `_linalg.passes.Checkpoint`."""
+    """Accumulates the rows of a scan, and saves now and then how far it has come."""
 
-    def __init__(self, file: CheckpointFile, part: RowPart, read: Callable[[int], Iterator[Triple]]) -> None:
-        self._file, self._part, self._read = file, part, read
-        self._fingerprints = part.fingerprints()
+    def __init__(self, file: CheckpointFile, rows: Rows, read: Callable[[int], Iterator[Block]]) -> None:
+        self._file = file
+        self._rows = rows
+        self._read = read
+        self._fingerprints = rows.fingerprints()
         self._saved = file.load()
-        self._digest, self._n_rows = "", 0
+        self._digest = ""
+        self._n_rows = 0
 
     @classmethod
     def of(cls, recipe: Recipe, learned: Learned, rows: Rows) -> FileCheckpoint:
         """The checkpoint that the rows ask for."""
         assert rows.checkpoint is not None
-        assert isinstance(rows, LocalRows)
         file = CheckpointFile(*rows.checkpoint, fit_fingerprint(recipe, learned))
-        return cls(file, rows, lambda skip: rows.triples(learned.code, learned.height, skip))
+        encoder = learned.encoder
+        return cls(file, rows, lambda skip: rows.blocks(encoder.code, encoder.block_size, skip))
 
     @property
-    def stage(self) -> type[Any] | None:
-        """The kind of summary that was being accumulated."""
-        return None if self._saved is None else _STAGES[self._saved.stage]
+    def stage(self) -> str | None:
+        """The route that was being accumulated."""
+        return None if self._saved is None else self._saved.stage
 
-    def run(self, kind: type[Any], step: Step[Any]) -> Any:
+    def run(self, start: ByFold, encode: ChunkEncoder) -> ByFold:
         """Accumulate all rows one block after the other, from where the fit was interrupted."""
-        saved, state = self._saved, None
-        self._n_rows, self._digest = 0, ""
-        if saved is not None and saved.stage == kind.__name__:
-            self._n_rows, state = saved.n_rows, kind.from_arrays(saved.arrays)
-        triples = self._after(self._n_rows)
+        saved = self._saved
+        summary = start
+        self._n_rows = 0
+        self._digest = ""
+        if saved is not None and saved.stage == start.route:
+            self._n_rows = saved.n_rows
+            summary = start.with_arrays(saved.arrays)
+        blocks = self._after(self._n_rows)
         while True:
             try:
-                triple = next(triples, None)
+                block = next(blocks, None)
             except BaseException:
                 # The rows read so far are complete; only a file or block after them is not.
-                if state is not None:
-                    self.save(state)
+                self.save(summary)
                 raise
-            if triple is None:
+            if block is None:
                 break
-            state = step(state, triple)
-            self._n_rows += triple[0].shape[0]
+            summary = summary.add(block, encode)
+            self._n_rows += len(block)
             if self._file.due:
-                self.save(state)
-        if state is None:
+                self.save(summary)
+        if not self._n_rows:
             raise ValueError("There are no rows to learn from.")
-        return state
+        return summary
 
-    def save(self, summary: Stored) -> None:
+    def save(self, summary: ByFold) -> None:
         """Save the summary of the rows so far; a disk that is full must not cost the work, so that is a warning."""
         if not self._n_rows:
             return
-        begun = self._fingerprints[: self._part.n_parts_read]
-        name = type(summary).__name__
+        begun = self._fingerprints[: self._rows.n_parts_read]
         try:
-            self._file.save(Saved(name, self._n_rows, self._digest, begun, summary.to_arrays()))
+            self._file.save(Saved(summary.route, self._n_rows, self._digest, begun, summary.to_arrays()))
         except OSError as error:
             self._file.put_off()
             warnings.warn(
@@ -220,19 +222,20 @@ class FileCheckpoint:
     def remove(self) -> None:
         self._file.path.unlink(missing_ok=True)
 
-    def _after(self, n_rows: int) -> Iterator[Triple]:
+    def _after(self, n_rows: int) -> Iterator[Block]:
         """Rows behind the first `n_rows`; those are skipped where files are as they were, else read and compared."""
         saved = self._saved
         known = self._fingerprints
         if n_rows and saved is not None and known and saved.fingerprints == known[: len(saved.fingerprints)]:
             self._digest = saved.digest
-            for triple in self._read(n_rows):
-                yield self._hashed(triple)
+            for block in self._read(n_rows):
+                yield self._hashed(block)
             return
         read = 0
-        for triple in self._read(0):
-            hashed, before = self._hashed(triple), read
-            read += triple[0].shape[0]
+        for block in self._read(0):
+            hashed = self._hashed(block)
+            before = read
+            read += len(block)
             if before >= n_rows:
                 yield hashed
             elif read > n_rows or (read == n_rows and saved is not None and self._digest != saved.digest):
@@ -240,15 +243,16 @@ class FileCheckpoint:
         if read < n_rows:
             self._forget_and_raise()
 
-    def _hashed(self, triple: Triple) -> Triple:
+    def _hashed(self, block: Block) -> Block:
         """Add a block's rows to the hash of all before it."""
-        X, *others = triple
-        parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        X = block.X
+        arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
         digest = hashlib.blake2b(self._digest.encode(), digest_size=32)
-        for array in (*parts, *(values for values in others if values is not None)):
-            digest.update(np.ascontiguousarray(array).data)
+        for array in (*arrays, block.y, block.weight, block.fold):
+            if array is not None:
+                digest.update(np.ascontiguousarray(array).data)
         self._digest = digest.hexdigest()
-        return triple
+        return block
 
     def _forget_and_raise(self) -> NoReturn:
         self._saved, self._n_rows = None, 0  # so that the error itself saves nothing

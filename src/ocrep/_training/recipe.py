@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.model_selection import check_cv
 
 from ocrep import rules
 from ocrep._errors import pick
 from ocrep._layers.random_layer import FROM_ROWS, RandomLayer, check_layer, check_nested
 from ocrep._linalg.arrays import Array
+from ocrep._linalg.counts import Encoded
 from ocrep._linalg.folds import FoldPlan
-from ocrep._linalg.parallel import BLOCK_ENTRIES, Encoded, RowBlocks
-from ocrep._linalg.passes import Checkpoint, LocalPasses, Summary, Work, counts
+from ocrep._linalg.parallel import BLOCK_ENTRIES
+from ocrep._linalg.rows import Encoder
 from ocrep._linalg.solve import SOLVERS
-from ocrep._rows.block import MOST_GROUPS, Block, Triple, joined
-from ocrep._rows.memory import RowPart, Rows
+from ocrep._rows.block import MOST_GROUPS, Block, host_array, is_dask
+from ocrep._rows.memory import Rows
+from ocrep._rows.stream import Scan
 from ocrep._rows.survey import SAMPLE_ROWS, Needs, Survey
 from ocrep._training.targets import Indicators, Labels, Numbers
 from ocrep.rules.per_target import PerTarget
@@ -92,6 +94,18 @@ class Recipe:
             forgetting=float(forgetting),
             needs=needs,
         )
+
+    def divided_by(self, plan: FoldPlan) -> Recipe:
+        """The same with other folds, for the rule and for all else that reads folds."""
+        rule = self.rule if self.rule.folds is None else self.rule.with_folds(plan)
+        return replace(self, rule=rule, folds=plan, needs=replace(self.needs, groups=plan.reads_groups))
+
+    def for_rows(self, rows: Rows) -> Recipe:
+        """The same with folds by groups, if the rows have groups and nothing else was asked of the folds."""
+        plan = self.folds
+        if not rows.grouped or plan is None or plan.split != "content":
+            return self
+        return self.divided_by(replace(plan, split="groups"))
 
 
 def rule_of(gamma: Any, per_target: bool) -> rules.Rule:
@@ -308,17 +322,66 @@ class Division:
 def _check_groups(plan: FoldPlan, n_groups: int) -> None:
     """Raise if there are too few groups to hold one out, or too many to make a fold of each."""
     given = plan.split == "given"
-    if n_groups < (2 if given else plan.n_folds):
+    if n_groups < 2:
         raise ValueError(
-            f"The rows of positive weight are of {n_groups} group(s), and cross-validation with split={plan.split!r} "
-            f"needs at least {2 if given else plan.n_folds}: "
-            + ("give more folds." if given else f"set n_folds to {max(2, n_groups)} or less, or give more groups.")
+            "All rows of positive weight are in the same fold, and cross-validation needs two: give more folds."
+            if given
+            else "All rows of positive weight are of one group, and cross-validation holds out whole groups: give rows "
+            "of more groups, or leave groups out."
+        )
+    if not given and n_groups < plan.n_folds:
+        raise ValueError(
+            f"The rows of positive weight are of {n_groups} groups, which cannot fill {plan.n_folds} folds: use "
+            f"{n_groups} folds or fewer, or give rows of more groups."
         )
     if given and n_groups > MOST_GROUPS:
         raise ValueError(
             f"The rows are of more than {MOST_GROUPS} groups, and split='given' makes a fold of each: use "
             "split='groups'."
         )
+
+
+def folds_by_splitter(cv: Any, X: Any, y: Any, groups: Any) -> np.ndarray:
+    """The fold of each row: the number of the split of a scikit-learn splitter that tests on it.
+
+    A row must be tested on once, and each split must train on all other rows, since errors come from one factor per
+    fold.
+    """
+    if is_dask(X) or isinstance(X, Scan):
+        raise ValueError(
+            f"cv={cv!r} divides rows by their numbers, and these rows are not in memory: give cv a number of folds, "
+            "and groups= for folds by groups."
+        )
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    fold = np.full(n_rows, -1)
+    n_folds = 0
+    splits = check_cv(cv).split(host_array(X), host_array(y), groups)
+    for n_folds, (train, test) in enumerate(splits, start=1):
+        tested = np.zeros(n_rows, dtype=bool)
+        trained = np.zeros(n_rows, dtype=bool)
+        tested[test] = True
+        trained[train] = True
+        twice = np.flatnonzero(tested & (fold >= 0))
+        if len(twice):
+            raise ValueError(
+                f"cv={cv!r} tests on row {twice[0] + 1} in two splits, but each row must be held out once: use a "
+                "splitter such as KFold or GroupKFold, without repeats."
+            )
+        if np.any(trained == tested):
+            raise ValueError(
+                f"cv={cv!r} uses row {np.argmax(trained == tested) + 1} neither for training nor for testing in split "
+                f"{n_folds}, or for both; each split must train on all rows that it does not test on: use a splitter "
+                "such as KFold or GroupKFold."
+            )
+        fold[tested] = n_folds - 1
+    if n_folds < 2:
+        raise ValueError(f"cv={cv!r} makes {n_folds} split(s), and at least two are needed.")
+    if np.any(fold < 0):
+        raise ValueError(
+            f"cv={cv!r} never tests on row {np.argmax(fold < 0) + 1}, but each row must be held out once: use a "
+            "splitter such as KFold or GroupKFold."
+        )
+    return fold
 
 
 # ------------------------------------------------------------------------------
@@ -369,31 +432,26 @@ class Learned:
         return X.toarray() if sparse.issparse(X) else X
 
     @property
-    def code(self) -> Callable[[Block], Triple]:
-        """Gives checked rows the form that `encode` takes, with their folds if the inputs do not decide them."""
-        return self.targets.code if self.division is None else self._code_with_folds
+    def encoder(self) -> Encoder:
+        """How checked rows become (H, T, weight)."""
+        return Encoder(
+            self.code,
+            self.encode,
+            block_size=block_rows(self.n_features, self.n_inputs + self.n_outputs, on_device=self.on_device),
+            n_features=None if self.on_device else self.n_features,
+            n_targets=self.n_outputs,
+            labels=self.targets.labels,
+            several=self.targets.several,
+        )
 
-    def _code_with_folds(self, block: Block) -> Triple:
-        assert self.division is not None
-        return *self.targets.code(block), self.division.folds_of(block)
+    def code(self, block: Block) -> Block:
+        """Checked rows in the form that `encode` takes, with their folds if the inputs do not decide them."""
+        coded = self.targets.code(block)
+        return coded if self.division is None else replace(coded, fold=self.division.folds_of(block))
 
-    def encode(self, triple: Triple, out: np.ndarray | None = None) -> Encoded:
-        """A block `(H, T, sample_weight)` of coded rows, with H in `out` if that saves anything."""
-        X, y, weight = triple[:3]
-        return self.features(X, out), self.targets.encode(y), weight
-
-    @property
-    def height(self) -> int:
-        return block_rows(self.n_features, self.n_inputs + self.n_outputs, on_device=self.on_device)
-
-    def row_blocks(self, part: RowPart) -> RowBlocks:
-        """The rows of a part as often as they are asked for, as blocks `(H, T, sample_weight)`."""
-        read = partial(part.triples, self.code, self.height)
-        width = None if self.on_device else self.n_features
-        rows = RowBlocks(read, self.encode, self.targets.labels, width, self.n_outputs, self.targets.several)
-        if part.n_in_memory is None:
-            return rows
-        return replace(rows, n_rows=part.n_in_memory, read_by=partial(part.triples, self.code))
+    def encode(self, block: Block, out: np.ndarray | None = None) -> Encoded:
+        """H, T and weights of coded rows, with H in `out` if that saves anything."""
+        return Encoded(self.features(block.X, out), self.targets.encode(block.y), block.weight)
 
     def unweighted(self) -> Learned:
         """The same maps without the weights of classes, for counting errors."""
@@ -419,78 +477,3 @@ def block_rows(n_features: int, n_others: int = 0, *, on_device: bool = False) -
     takes 16 times as many: it has the memory, and each block costs it a hundred launches.
     """
     return max(4 * n_features, (16 if on_device else 1) * BLOCK_ENTRIES // (n_features + n_others))
-
-
-# ------------------------------------------------------------------------------
-# Passes over rows that lie with workers elsewhere: each part is worked on where it is, and summaries merge.
-
-
-# The first block of rows is looked for in one part, then in so many times as many.
-_MORE_PARTS = 8
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OnPart(Generic[Summary]):
-    """One pass over the rows of a part; small, and sent to every worker."""
-
-    learned: Learned
-    needs: Needs
-    work: Work[Summary]
-
-    def __call__(self, part: RowPart) -> Summary | None:
-        """The summary of a part; None if it has no rows."""
-        if part.check(self.needs) == 0:
-            return None
-        return LocalPasses(self.learned.row_blocks(part)).accumulate(self.work)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FirstBlock:
-    """The first rows of a part, as many as a block holds."""
-
-    learned: Learned
-    needs: Needs
-
-    def __call__(self, part: RowPart) -> Triple | None:
-        """The first block of which a row counts; None if there is none."""
-        if part.check(self.needs) == 0:
-            return None
-        return next(filter(counts, self.learned.row_blocks(part).read()), None)
-
-
-def _first_of(height: int, one: Triple, other: Triple) -> Triple:
-    """The rows of both, but no more than `height`."""
-    wanted = height - one[0].shape[0]
-    if wanted <= 0:
-        return one
-    return joined([one, tuple(None if values is None else values[:wanted] for values in other)])
-
-
-class PartsPasses:
-    """Passes over rows in parts, none of which is read here but for a first block."""
-
-    checkpoint: Checkpoint | None = None
-
-    def __init__(self, learned: Learned, rows: Rows, needs: Needs) -> None:
-        self._learned, self._rows, self._needs = learned, rows, needs
-        self.n_features = None if learned.on_device else learned.n_features
-
-    def encode(self, block: Any) -> Encoded:
-        return self._learned.encode(block)
-
-    def head(self) -> tuple[Any, bool]:
-        """Rows of the first parts, of more of them until there are as many as features."""
-        first, merge = FirstBlock(self._learned, self._needs), partial(_first_of, self._learned.height)
-        n_parts, looked_at = self._rows.n_parts, 1
-        while True:
-            block = self._rows.accumulate(first, merge, n_parts=looked_at)
-            n_rows = 0 if block is None else block[0].shape[0]
-            if n_rows >= self._learned.n_features or looked_at >= n_parts:
-                return block, n_parts == 1 and n_rows < self._learned.height
-            looked_at *= _MORE_PARTS
-
-    def accumulate(self, work: Work[Summary], *, saved: bool = True) -> Summary:
-        """All parts where they lie, then a tree of merges."""
-        del saved
-        merge: Callable[[Summary, Summary], Summary] = work.kind.merge
-        return self._rows.accumulate(OnPart(self._learned, self._needs, work), merge)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, to_device_of, to_host
-from ocrep._rows.block import Block, Triple
+from ocrep._rows.block import Block
 from ocrep._rows.checks import check_target_shape, check_two_classes
 from ocrep._rows.survey import RowSample, Survey
 
@@ -31,10 +31,10 @@ class Indicators:
         """The numbers of the labels, as in scikit-learn."""
         return np.arange(self.n_labels)
 
-    def code(self, block: Block) -> Triple:
+    def code(self, block: Block) -> Block:
         """Checked rows in the form that `encode` takes."""
         check_target_shape(block, (self.n_labels,), where="in the first rows")
-        return block.X, block.y, block.weight
+        return block
 
     def encode(self, y: Array) -> Array:
         """T: +1 where a row has the label, −1 elsewhere."""
@@ -71,9 +71,9 @@ class Numbers:
         """Take the shape of the targets from a survey."""
         return Numbers(one_dimensional=survey.target_shape == ())
 
-    def code(self, block: Block) -> Triple:
+    def code(self, block: Block) -> Block:
         """Checked rows in the form that `encode` takes."""
-        return block.X, block.y, block.weight
+        return block
 
     def encode(self, y: Array) -> Array:
         """T, one column per target, laid out the same wherever it came from: products then round the same."""
@@ -164,13 +164,14 @@ class Labels:
             raise ValueError(f"class_weight names classes that are not in y: {unknown}.")
         return np.array([float(given.get(label, 1.0)) for label in labels])
 
-    def code(self, block: Block) -> Triple:
+    def code(self, block: Block) -> Block:
         """Checked rows with labels as class numbers, and weights multiplied by those of the classes."""
-        codes, weight = self._codes(block), block.weight
+        codes = self._codes(block)
+        weight = block.weight
         if self.factors is not None:
             by_row = array_namespace(codes).take(to_device_of(codes, self.factors), codes, axis=0)
             weight = by_row if weight is None else weight * by_row
-        return block.X, codes, weight
+        return replace(block, y=codes, weight=weight)
 
     def _codes(self, block: Block) -> Array:
         classes, y = self.classes, block.y

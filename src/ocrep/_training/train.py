@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -12,19 +13,17 @@ import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, held_out, reweighted, reweighted_folds, split_by_fold
-from ocrep._linalg.held_out import Route, are_proved, errors_from_rows
-from ocrep._linalg.parallel import RowBlocks
-from ocrep._linalg.passes import LocalPasses, Passes
+from ocrep._linalg.folds import FoldFactors, FoldPlan, held_out, reweighted, split_by_fold
+from ocrep._linalg.held_out import are_proved, errors_from_rows
 from ocrep._linalg.quick_folds import QuickFolds, quick_folds
-from ocrep._linalg.solve import Solved, reflections, solve
-from ocrep._linalg.spectrum import Solution, Spectrum
+from ocrep._linalg.rows import ChunkEncoder, EncodedRows, Encoder, accumulate_part
+from ocrep._linalg.solve import ByFold, Factored, solve
+from ocrep._linalg.spectrum import Solution
 from ocrep._rows.checks import check_counts
-from ocrep._rows.memory import LocalRows, RowPart, Rows
-from ocrep._rows.survey import Needs
+from ocrep._rows.memory import Rows
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.checkpoint import FileCheckpoint
-from ocrep._training.recipe import Learned, OnPart, PartsPasses, Recipe, check_rows, check_stream
+from ocrep._training.recipe import Learned, Recipe, check_rows, check_stream
 from ocrep.rules import Choice, NotApplicable, Rule
 from ocrep.rules.advice import advice_on
 from ocrep.rules.base import check_usable
@@ -66,41 +65,31 @@ def cv_error_of(rule: Rule, folds: FoldFactors, gamma: Any) -> float:
     return total / (sum(folds.weight_sums) * folds.n_targets)
 
 
-def log_losses_of(learned: Learned, needs: Needs, rows: Rows, folds: FoldFactors, outputs: Sequence[Output]) -> Array:
+def log_losses_of(learned: Learned, rows: Rows, folds: FoldFactors, outputs: Sequence[Output]) -> Array:
     """Σ w·(−log probability of the true class) over each held-out fold.
 
     The probabilities are the softmax of the outputs times a factor, the one of `TEMPERATURES` with the least loss.
     """
-    step = _LogLosses(learned, needs, folds.plan, dict(zip(folds.filled, outputs, strict=True)))
-    losses = rows.accumulate(step, add)
+    by_fold = dict(zip(folds.filled, outputs, strict=True))
+    losses = rows.accumulate(partial(_log_losses_of_part, learned, folds.plan, by_fold), add)
     return losses[:, int(np.argmin(losses.sum(axis=0)))]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _LogLosses:
-    """One pass over the rows of a part; small, and sent to every worker."""
-
-    learned: Learned
-    needs: Needs
-    plan: FoldPlan
-    outputs: dict[int, Output]
-
-    def __call__(self, part: RowPart) -> np.ndarray | None:
-        """The losses of the rows of a part, folds × temperatures; None if it has no rows."""
-        if part.check(self.needs) == 0:
-            return None
-        rows, place = self.learned.row_blocks(part), {v: k for k, v in enumerate(self.outputs)}
-        losses = np.zeros((len(place), len(TEMPERATURES)))
-        for block in rows.read():
-            for v, mine in split_by_fold(block, self.plan):
-                if v not in place:  # all its rows have zero weight
-                    continue
-                H, T, weight = rows.encode(mine)
-                W, b = self.outputs[v]
-                outputs = array_namespace(W).matmul(as_float64(H), W) + b
-                weight = None if weight is None else to_host(weight)
-                losses[place[v]] += _log_losses(to_host(outputs), to_host(T), weight, several=rows.several)
-        return losses
+def _log_losses_of_part(learned: Learned, plan: FoldPlan, outputs: dict[int, Output], part: Rows) -> np.ndarray:
+    """The losses of the rows of a part, folds × temperatures."""
+    rows = EncodedRows(part, learned.encoder)
+    place = {v: k for k, v in enumerate(outputs)}
+    losses = np.zeros((len(place), len(TEMPERATURES)))
+    for block in rows.read():
+        for v, mine in split_by_fold(block, plan):
+            if v not in place:  # all its rows have zero weight
+                continue
+            H, T, weight = rows.encode(mine)
+            W, b = outputs[v]
+            output = array_namespace(W).matmul(as_float64(H), W) + b
+            weight = None if weight is None else to_host(weight)
+            losses[place[v]] += _log_losses(to_host(output), to_host(T), weight, several=rows.several)
+    return losses
 
 
 def _log_losses(outputs: np.ndarray, T: np.ndarray, weight: np.ndarray | None, *, several: bool) -> np.ndarray:
@@ -206,21 +195,10 @@ def search(error: Callable[[int], float], largest: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Factored:
-    """A training before γ is chosen: all that later choices read."""
-
-    learned: Learned
-    factor: Factor
-    folds: FoldFactors | None
-    spectrum: Spectrum
-    route: Route = "reflections"
-    """How the factors came about."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Training:
     """All that a fit found; estimators store and present it."""
 
+    learned: Learned
     factored: Factored
     choice: Choice
     solution: Solution
@@ -229,10 +207,10 @@ class Training:
 
 def train(recipe: Recipe, rows: Rows) -> Training:
     """Learn from all rows."""
+    recipe = recipe.for_rows(rows)
     if rows.once or not rows.local or rows.checkpoint is not None:  # rows in memory can give all that a recipe asks for
         check_rows(recipe, rows)
-    survey = rows.survey(recipe.needs)
-    learned = Learned.of(recipe, survey, rows.n_rows)
+    learned = Learned.of(recipe, rows.survey(recipe.needs), rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
     training = finish(recipe, learned, factor_rows(recipe, learned, rows, checkpoint), rows)
     if checkpoint is not None:
@@ -240,125 +218,133 @@ def train(recipe: Recipe, rows: Rows) -> Training:
     return training
 
 
-def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Solved:
-    """The factors of all rows."""
-    solver = "qr" if rows.once else recipe.solver
-    passes = _passes(recipe, learned, rows, checkpoint)
-    return solve(passes, intercept=recipe.intercept, solver=solver, folds=_fold_plan(recipe, learned))
+def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Factored:
+    """The factors of all rows, and of each fold if the recipe asks for them."""
+    return solve(
+        rows,
+        learned.encoder,
+        _fold_plan(recipe, learned),
+        intercept=recipe.intercept,
+        solver="qr" if rows.once else recipe.solver,
+        checkpoint=checkpoint,
+    )
 
 
-def part_step(recipe: Recipe, learned: Learned) -> OnPart[Any]:
-    """What is learned of a part by itself, wherever it lies: a factor, or one per fold."""
-    return OnPart(learned, recipe.needs, reflections(recipe.intercept, _fold_plan(recipe, learned)))
+def factors_of_part(recipe: Recipe, learned: Learned, encoder: Encoder, part: Rows) -> Factored:
+    """What is learned of a part by itself: a factor, or one per fold, by the route that reads rows only once."""
+    start = ByFold.reflections(recipe.intercept, _fold_plan(recipe, learned))
+    return accumulate_part(encoder, start, part).factored()
 
 
 def finish(
-    recipe: Recipe, learned: Learned, solved: Solved, rows: Rows | None = None, *, quick: QuickFolds | None = None
+    recipe: Recipe, learned: Learned, factored: Factored, rows: Rows | None = None, *, quick: QuickFolds | None = None
 ) -> Training:
-    """What follows from the factors; `quick` saves time where they were made already."""
-    factored = _factored(learned, solved, recipe.rule if recipe.auto_size else None)
-    training = decide(factored, recipe.rule, recipe.calibrate, _again(factored, rows), quick)
+    """What follows from the factors; `rows` only where they are there to be read again.
+
+    `quick` saves time where fold errors through eigenvalues were made already.
+    """
+    _check_weight(factored)
+    if recipe.auto_size:
+        learned, factored = _cut_to_size(recipe.rule, learned, factored)
+    readable = rows is not None and rows.local and not rows.once
+    again = EncodedRows(rows, learned.encoder) if rows is not None and readable else None
+    training = decide(learned, factored, recipe.rule, recipe.calibrate, again, quick)
     if rows is None or rows.once or factored.route == "reflections":
         return training
-    return _verified(training, recipe, rows)
+    return _verified(training, rows)
 
 
-def _verified(training: Training, recipe: Recipe, rows: Rows) -> Training:
+def _verified(training: Training, rows: Rows) -> Training:
     """The same training with its error on held-out rows from the rows, where the sums of the folds do not prove it."""
-    factored, choice, folds = training.factored, training.choice, training.factored.folds
-    if choice.held_out_error is None or folds is None or are_proved(folds, choice.gamma, factored.route):
+    choice = training.choice
+    folds = training.factored.folds
+    if choice.held_out_error is None or folds is None or are_proved(folds, choice.gamma, training.factored.route):
         return training
-    errors = errors_from_rows(folds, choice.gamma, _passes(recipe, factored.learned, rows))
+    errors = errors_from_rows(folds, choice.gamma, rows, training.learned.encoder)
     return replace(training, choice=with_error(choice, errors, folds))
 
 
-def _passes(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Passes:
-    if isinstance(rows, LocalRows):
-        return LocalPasses(learned.row_blocks(rows), checkpoint)
-    return PartsPasses(learned, rows, recipe.needs)
-
-
-def extend(recipe: Recipe, rows: LocalRows, so_far: Factored | None) -> Training:
+def extend(recipe: Recipe, rows: Rows, so_far: tuple[Learned, Factored] | None) -> Training:
     """Learn from rows that come once, in addition to those of an earlier training, which lose some of their weight."""
+    plan = None if so_far is None or so_far[1].folds is None else so_far[1].folds.plan
+    recipe = recipe.for_rows(rows) if plan is None or not plan.reads_groups else recipe.divided_by(plan)
     check_stream(recipe, first=so_far is None)
     survey = rows.survey(recipe.needs if so_far is None else replace(recipe.needs, range=False, sample=0))
     if so_far is None:
-        learned, factor = Learned.of(recipe, replace(survey, groups=None)), None
-        folds = None if recipe.folds is None else FoldFactors.empty(recipe.folds)
+        learned = Learned.of(recipe, replace(survey, groups=None))
+        start = ByFold.reflections(recipe.intercept, recipe.folds)
     else:
-        learned, factor, folds = so_far.learned, so_far.factor, so_far.folds
+        learned, known = so_far
         if learned.division is not None:
             learned.division.check_endless(True)
-        if recipe.forgetting < 1.0:
-            factor, folds = reweighted(factor, recipe.forgetting), folds and reweighted_folds(folds, recipe.forgetting)
-    blocks = learned.row_blocks(rows)
-    if folds is not None:
-        folds = folds.absorb(blocks.read(), intercept=recipe.intercept, encode=blocks.encode)
-        solved = Solved(None, folds)
-    else:
-        solved = Solved(Factor.fold(blocks.blocks(), intercept=recipe.intercept, start=factor))
-    return decide(_factored(learned, solved), recipe.rule, recipe.calibrate)
+        start = _continued(recipe, known)
+    # One after the other: the blocks of `partial_fit` are few, and the same calls must give the same bits.
+    encode = ChunkEncoder(learned.encoder, None)
+    summary = reduce(lambda so_far, block: so_far.add(block, encode), EncodedRows(rows, learned.encoder).read(), start)
+    factored = summary.factored()
+    _check_weight(factored)
+    return decide(learned, factored, recipe.rule, recipe.calibrate)
+
+
+def _check_weight(factored: Factored) -> None:
+    counts = factored.factor.counts
+    if not counts.weight_sum > 0.0:
+        check_counts(counts.n_seen, 0.0)
+
+
+def _continued(recipe: Recipe, known: Factored) -> ByFold:
+    """Earlier factors as the beginning of a summary, with the weight that forgetting leaves them."""
+    plan = None if known.folds is None else known.folds.plan
+    factors: tuple[Factor | None, ...] = (known.factor,) if known.folds is None else known.folds.factors
+    if recipe.forgetting < 1.0:
+        factors = tuple(factor and reweighted(factor, recipe.forgetting) for factor in factors)
+    n_read = 0 if known.folds is None else known.folds.n_read
+    return ByFold("reflections", recipe.intercept, plan, factors, n_read)
 
 
 def decide(
+    learned: Learned,
     factored: Factored,
     rule: Rule,
     calibrate: str | None,
-    rows: RowBlocks | None = None,
+    rows: EncodedRows | None = None,
     quick: QuickFolds | None = None,
 ) -> Training:
     """Choose γ by a rule, from the stored factors; `rows` only if they can be read again."""
-    spectrum, network = factored.spectrum, factored.learned.layer is not None
+    network = learned.layer is not None
     rule = rule if network else rule.for_own_features()
+    spectrum = factored.spectrum
     choice = rule.choose(spectrum, folds=quick or factored.folds, rows=rows)
     if rule.searches:
         choice = replace(choice, advice=advice_on(rule, choice, spectrum, network=network))
-    training = Training(factored, choice, spectrum.solution(choice.gamma))
-    return training if calibrate is None else calibrated(training, rows)
+    training = Training(learned, factored, choice, spectrum.solution(choice.gamma))
+    return training if calibrate is None or rows is None else calibrated(training, rows)
 
 
-def calibrated(training: Training, rows: RowBlocks | None, stand_for: np.ndarray | None = None) -> Training:
-    """The same training with what left-out rows tell, from the rows that it was trained on.
+def calibrated(training: Training, rows: EncodedRows, stand_for: np.ndarray | None = None) -> Training:
+    """The same training with what left-out rows show, from the rows that it was trained on.
 
     For a sample of them, `stand_for` says how many rows each of its rows stands for.
     """
-    if rows is None:
-        return training
-    known = training.factored.spectrum, rows, training.choice.gamma
+    spectrum = training.factored.spectrum
+    gamma = training.choice.gamma
     if not rows.labels:
-        return replace(training, calibrator=LeftOutErrors.on_left_out_rows(*known))
+        return replace(training, calibrator=LeftOutErrors.on_left_out_rows(spectrum, rows, gamma))
     kind = LabelCalibrator if rows.several else Calibrator
-    return replace(training, calibrator=kind.on_left_out_rows(*known, stand_for))
-
-
-def _again(factored: Factored, rows: Rows | None) -> RowBlocks | None:
-    """The rows once more, where they can be read again."""
-    return factored.learned.row_blocks(rows) if isinstance(rows, LocalRows) and not rows.once else None
+    return replace(training, calibrator=kind.on_left_out_rows(spectrum, rows, gamma, stand_for))
 
 
 def _fold_plan(recipe: Recipe, learned: Learned) -> FoldPlan | None:
     return recipe.folds if learned.division is None else learned.division.plan
 
 
-def _factored(learned: Learned, solved: Solved, size_by: Rule | None = None) -> Factored:
-    """A training before γ is chosen; `size_by` is a rule that first chooses the number of hidden units."""
-    factor = solved.whole if solved.whole is not None or solved.folds is None else solved.folds.merged()
-    assert factor is not None
-    if not factor.counts.weight_sum > 0.0:
-        check_counts(factor.counts.n_seen, 0.0)
-    if size_by is None:
-        return Factored(learned, factor, solved.folds, solved.spectrum or factor.spectrum(), solved.route)
-    learned, factor, folds = _cut_to_size(size_by, learned, factor, solved.folds)
-    return Factored(learned, factor, folds, factor.spectrum(), solved.route)
-
-
-def _cut_to_size(
-    rule: Rule, learned: Learned, factor: Factor, folds: FoldFactors | None
-) -> tuple[Learned, Factor, FoldFactors]:
+def _cut_to_size(rule: Rule, learned: Learned, factored: Factored) -> tuple[Learned, Factored]:
     """Choose the number of hidden units along the nested path, and cut layer and factors down to it."""
+    factor, folds = factored.factor, factored.folds
     assert learned.layer is not None
     assert folds is not None
     n_fixed = learned.n_features - learned.layer.map_.biases.shape[0]
     n_hidden = choose_size(factor, folds, rule, n_fixed=n_fixed)
     n_features = n_fixed + n_hidden
-    return learned.leading(n_hidden), factor.leading(n_features), folds.leading(n_features)
+    cut = Factored(factor.leading(n_features), folds.leading(n_features), route=factored.route)
+    return learned.leading(n_hidden), cut

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.parallel import RowBlocks, slices_of
-from ocrep._linalg.passes import LocalPasses
+from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers
+from ocrep._linalg.parallel import slices_of
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
+from ocrep._rows.block import Block
+from ocrep._rows.memory import encoded_arrays
 from ocrep.estimators.base import ClosedForm, rows_of
 from ocrep.estimators.tikhonov import TikhonovClassifier, TikhonovRegressor
 from ocrep.rules import Choice, NotApplicable, Rule, names, resolve
@@ -49,9 +52,9 @@ class Evaluator:
     factor: Factor
     spectrum: Spectrum
     folds: FoldFactors | None
-    trained: RowBlocks | None = None  # the training rows, weighted as in training: rules read these
-    plain: RowBlocks | None = None  # the same rows without class weights: errors are counted on these
-    test: RowBlocks | None = None
+    trained: EncodedRows | None = None  # the training rows, weighted as in training: rules read these
+    plain: EncodedRows | None = None  # the same rows without class weights: errors are counted on these
+    test: EncodedRows | None = None
     own_features: bool = False  # whether the features are the user's own
 
     @classmethod
@@ -76,7 +79,8 @@ class Evaluator:
         folds, trained = self.folds, self.spectrum.n_rows
         if folds is None:
             assert self.trained is not None
-            folds = solve(LocalPasses(self.trained), intercept=self.factor.counts.intercept, folds=FoldPlan()).folds
+            intercept = self.factor.counts.intercept
+            folds = solve(self.trained.rows, self.trained.encoder, FoldPlan(), intercept=intercept).folds
             assert folds is not None
         if folds.n_read != n_rows or sum(f.counts.n_rows for f in folds.factors if f) != trained:
             raise ValueError(
@@ -93,7 +97,10 @@ class Evaluator:
 
     def in_memory(self) -> Evaluator:
         """Compute the features of all rows once and keep them: for small data that many sizes read again."""
-        return replace(self, trained=_held(self.trained), plain=_held(self.plain), test=_held(self.test))
+        plan = FoldPlan() if self.folds is None else self.folds.plan
+        return replace(
+            self, trained=_held(self.trained, plan), plain=_held(self.plain, plan), test=_held(self.test, plan)
+        )
 
     @property
     def labels(self) -> bool:
@@ -172,7 +179,7 @@ class Evaluator:
             return misclassified_by_fold(folds, self.plain, gammas)
         return folds.squared_errors(gammas), sum(folds.weight_sums) * folds.n_targets
 
-    def _errors(self, rows: RowBlocks | None, gammas: np.ndarray) -> np.ndarray:
+    def _errors(self, rows: EncodedRows | None, gammas: np.ndarray) -> np.ndarray:
         """RMSE, or share of misclassified rows, for each γ, in one pass over the rows; NaN without rows."""
         if rows is None:
             return np.full(len(gammas), np.nan)
@@ -229,20 +236,24 @@ def both_or_none(X_test: Any, y_test: Any) -> tuple[Any, Any] | None:
     return None if X_test is None else (X_test, y_test)
 
 
-def _leading_rows(rows: RowBlocks | None, n_features: int) -> RowBlocks | None:
+def _leading_rows(rows: EncodedRows | None, n_features: int) -> EncodedRows | None:
     if rows is None:
         return None
+    whole = rows.encoder.encode
 
-    def encode(block: Any) -> tuple[Any, Any, Any]:
+    def encode(block: Block, out: np.ndarray | None = None) -> Encoded:
+        H, T, weight = whole(block)
+        return Encoded(H[:, :n_features], T, weight)
+
+    return replace(rows, encoder=replace(rows.encoder, encode=encode, n_features=n_features))
+
+
+def _held(rows: EncodedRows | None, plan: FoldPlan) -> EncodedRows | None:
+    """The same rows encoded once, with the folds that their inputs decide."""
+    if rows is None:
+        return None
+    blocks = []
+    for block in rows.read():
         H, T, weight = rows.encode(block)
-        return H[:, :n_features], T, weight
-
-    return RowBlocks(rows.read, encode, labels=rows.labels, several=rows.several)
-
-
-def _held(rows: RowBlocks | None) -> RowBlocks | None:
-    if rows is None:
-        return None
-    # The inputs stay in front, since they decide a row's fold.
-    held = [(block[0], *rows.encode(block)) for block in rows.read()]
-    return RowBlocks(lambda: iter(held), lambda block: block[1:], labels=rows.labels, several=rows.several)
+        blocks.append(Block(H, T, weight, fold=fold_numbers(block, plan)))
+    return encoded_arrays(blocks[0].joined(*blocks[1:]), labels=rows.labels, several=rows.several)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from types import MethodType
 from typing import Any, Self, TypeVar
 
@@ -22,19 +22,20 @@ from ocrep._errors import unchanged_on_error
 from ocrep._layers.random_layer import RandomLayer
 from ocrep._linalg.arrays import array_namespace
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.parallel import RowBlocks
+from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.rows import EncodedRows
+from ocrep._linalg.solve import Factored
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._rows import open_rows
-from ocrep._rows.block import Block, Triple, check_place, is_dask, on_device
+from ocrep._rows.block import Block, check_place, is_dask, on_device
 from ocrep._rows.checks import check_columns, check_counts, check_inputs, checked_inputs, naming
-from ocrep._rows.memory import MemoryRows, RowPart, Rows
+from ocrep._rows.memory import MemoryRows, Rows
 from ocrep._rows.stream import inputs_of
 from ocrep._rows.survey import Needs
 from ocrep._training.calibration import Agreement, network_outputs
 from ocrep._training.recipe import Learned, Recipe, rule_of
 from ocrep._training.targets import Labels, Numbers
-from ocrep._training.train import Factored, Training, decide, extend, train
+from ocrep._training.train import Training, decide, extend, train
 from ocrep.estimators.summary import Summarized
 from ocrep.exceptions import RuleEdgeWarning
 
@@ -170,8 +171,8 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0; whole weights equal repeated rows, except under the rule "loo", which leaves out rows.
         groups : array-like of shape (n_samples,), default=None
-            The group of each row, a number or a text, for rules that divide rows by groups, such as
-            `gamma=rules.KFold(split="groups")`.
+            The group of each row, a number or a text. Rows of a group are then in the same fold wherever folds are
+            used: by rules such as "kfold" and "ocrep_cv", by `n_hidden="auto"`, and to compare candidates.
 
         Returns
         -------
@@ -231,7 +232,10 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         check_is_fitted(self)
         other = copy(self)
         other.gamma = gamma
-        other._store(decide(self._factored(), rule_of(gamma, self.gamma_per_target), self.calibrate))
+        rule = rule_of(gamma, self.gamma_per_target)
+        if self.folds_ is not None and rule.folds == FoldPlan():  # a rule by its name reads the folds that there are
+            rule = rule.with_folds(self.folds_.plan)
+        other._store(decide(self._learned, self._factored(), rule, self.calibrate))
         return other
 
     def as_float32(self) -> Self:
@@ -292,8 +296,8 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             self._check_place(X, "partial_fit")
             if not on_device(X):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        so_far = self._factored() if self._is_trained else None
-        first = 0 if so_far is None or so_far.folds is None else so_far.folds.n_read
+        so_far = (self._learned, self._factored()) if self._is_trained else None
+        first = 0 if so_far is None or self.folds_ is None else self.folds_.n_read
         self._store(extend(recipe, MemoryRows(X, y, sample_weight, groups, first=first), so_far))
 
     @property
@@ -301,12 +305,12 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         return hasattr(self, "factor_")
 
     def _factored(self) -> Factored:
-        return Factored(self._learned, self.factor_, self.folds_, self.spectrum_)
+        return Factored(self.factor_, self.folds_, self.spectrum_)
 
     def _store(self, training: Training) -> None:
         """Present a training as scikit-learn's attributes."""
         factored, solution = training.factored, training.solution
-        learned = self._learned = factored.learned
+        learned = self._learned = training.learned
         self.n_features_in_ = learned.n_inputs
         self.__dict__.pop("feature_names_in_", None)
         if learned.columns is not None:
@@ -354,7 +358,7 @@ def warn_of(choice: rules.Choice) -> None:
         warnings.warn(choice.advice, RuleEdgeWarning, stacklevel=3)
 
 
-def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_trained: bool = True) -> RowBlocks:
+def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_trained: bool = True) -> EncodedRows:
     """Rows as a fitted model sees them, `(H, T, sample_weight)` by blocks, for tools that read them again.
 
     `as_trained=False` leaves class weights out, for counting errors.
@@ -368,7 +372,7 @@ def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_
     learned = model._learned if as_trained else model._learned.unweighted()
     rows = MemoryRows(X, y, sample_weight)
     rows.survey(Needs(labels=learned.targets.labels, range=False, estimator=type(model).__name__))
-    return learned.row_blocks(rows)
+    return EncodedRows(rows, learned.encoder)
 
 
 def recipe_of(model: ClosedForm, targets: Numbers | Labels | None = None) -> Recipe:
@@ -389,7 +393,7 @@ def present(model: ClosedForm, training: Training) -> None:
 def adopt(model: ClosedForm, other: ClosedForm) -> None:
     """Give a model the training of another."""
     solution, calibrator = other.spectrum_.solution(other.gamma_), getattr(other, "calibrator_", None)
-    model._store(Training(other._factored(), other.choice_, solution, calibrator))
+    model._store(Training(other._learned, other._factored(), other.choice_, solution, calibrator))
 
 
 # ------------------------------------------------------------------------------
@@ -420,24 +424,22 @@ def score_lazily(model: ClosedForm, X: Any, y: Any, sample_weight: Any, *, label
     _declared_dtype(model, X)
     bare = _light(model)
     bare.__dict__.pop("feature_names_in_", None)
-    agreement = open_rows(X, y, sample_weight).accumulate(partial(_agreement, bare, labels), Agreement.merge)
+    rows = open_rows(X, y, sample_weight)
+    rows.check(Needs(labels=labels, range=False))
+    agreement = rows.accumulate(partial(_agreement, bare, labels), Agreement.merge)
     check_counts(1, agreement.weight)
     return agreement
 
 
-def _agreement(model: ClosedForm, labels: bool, part: RowPart) -> Agreement | None:
-    """The agreement over the rows of one partition; None if it has no rows."""
-    if not part.check(Needs(labels=labels, range=False)):
-        return None
-    total = None
-    for X, y, weight in part.triples(_plain, _ROWS):
-        found = Agreement.of(y, model.predict(X), weight, labels=labels)
-        total = found if total is None else total.merge(found)
-    return total
+def _agreement(model: ClosedForm, labels: bool, part: Rows) -> Agreement:
+    """The agreement over the rows of one partition."""
+    blocks = part.blocks(_as_it_is, _ROWS)
+    found = (Agreement.of(block.y, model.predict(block.X), block.weight, labels=labels) for block in blocks)
+    return reduce(Agreement.merge, found)
 
 
-def _plain(block: Block) -> Triple:
-    return block.X, block.y, block.weight
+def _as_it_is(block: Block) -> Block:
+    return block
 
 
 def _answer(

@@ -269,7 +269,7 @@ class Classification(ClassifierMixin, ClosedForm):
         return tags
 
     def _store_outputs(self, training: Training) -> None:
-        targets = training.factored.learned.targets
+        targets = training.learned.targets
         assert isinstance(targets, Labels | Indicators)
         assert targets.classes is not None
         self.classes_ = targets.classes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from numbers import Integral
 from threading import Lock
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -15,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._errors import pick
 from ocrep._layers.random_layer import RandomLayer, check_size, random_numbers
+from ocrep._linalg.folds import FoldPlan
 from ocrep._rows.memory import Rows
-from ocrep._training.selection import Candidate, Selection, Trial, select
+from ocrep._training.recipe import Recipe, folds_by_splitter
+from ocrep._training.selection import Candidate, Score, Selection, select
 from ocrep._training.train import Training
 from ocrep.estimators.base import ClosedForm, adopt, available_if, recipe_of
 from ocrep.estimators.classification import Classification
@@ -115,14 +118,14 @@ class Progress:
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def report(self, number: int, trial: Trial) -> None:
+    def report(self, number: int, score: Score) -> None:
         """One more candidate was tried."""
         with self._lock:
             self._done += 1
             count = f"candidate {self._done} of {len(self._candidates)}"
-            told = f"failed: {trial.failure}" if trial.failure else f"held-out error {trial.loss:.6g}"
+            told = f"failed: {score.failure}" if score.failure else f"held-out error {score.loss:.6g}"
             if self._verbose:
-                print(f"{count}, {self._candidates[number]}: {told}, {trial.seconds:.2f} s", file=sys.stderr)
+                print(f"{count}, {self._candidates[number]}: {told}, {score.seconds:.2f} s", file=sys.stderr)
             elif sys.stderr.isatty() and perf_counter() - self._start > _PATIENCE:
                 print(f"\r\x1b[K{count}: {told}", end="", file=sys.stderr, flush=True)
                 self._shown = True
@@ -148,13 +151,17 @@ class _Search(ClosedForm):
     candidates : {"quick", "default", "thorough"} or list of dict, default="default"
         The networks to choose among: a named list, or dicts of parameters of the network, such as
         `{"n_hidden": 300, "activation": "tanh"}`. Parameters that a dict leaves out have their defaults.
+    cv : int or splitter, default=3
+        The folds on which candidates are compared and γ is chosen. A number of folds: equal rows are in the same fold,
+        and with `groups=` in `fit` the rows of a group. Or a splitter of scikit-learn, for rows in memory, that tests
+        on each row once, such as `GroupKFold(5)` or `StratifiedKFold(5)`.
     gamma : str, Rule or float, default="ocrep_cv"
         The rule that chooses γ for each candidate, unless the candidate has a `gamma` of its own: a rule's name
         (`ocrep.rules.names()` lists them), a rule object, or a number ≥ 0.
     selection_rows : int, default=50_000
         Beyond so many rows the candidates are compared on a random sample of this size, and the winner is trained on
         all rows. Of more than 12,000 rows to compare, 3,000 decide first which candidates are near the best.
-        Folds by group or by row number are compared on all rows.
+        Where folds go by row number (`split="blocks"`), all rows are compared.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the hidden layers. All candidates have the same, so that smaller layers are parts of larger ones.
     verbose : bool, default=False
@@ -183,6 +190,7 @@ class _Search(ClosedForm):
     """
 
     candidates: str | Sequence[dict[str, Any]]
+    cv: Any
     selection_rows: int
     random_state: Any
     verbose: bool
@@ -219,34 +227,71 @@ class _Search(ClosedForm):
         self.best_score_ = float(self.cv_results_["mean_test_score"][selection.best])
         return selection.training
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Compare the candidates, and train the best on all rows; the parameters are those of `PinvRegressor.fit`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs, or `ocrep.scan(…)`, or a Dask array or dataframe.
+        y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression or indicators of several labels
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights ≥ 0.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row: rows of a group are in the same fold. A splitter given as `cv` gets them too.
+
+        Returns
+        -------
+        self
+            The fitted estimator. If `fit` fails, it is left as it was.
+        """
+        if not isinstance(self.cv, Integral):  # its splits are folds that are given row by row
+            groups = folds_by_splitter(self.cv, X, y, groups)
+        elif isinstance(self.cv, bool) or self.cv < 2:
+            raise ValueError(f"cv={self.cv!r} must be a number of folds ≥ 2, or a splitter such as KFold(5).")
+        return super().fit(X, y, sample_weight, groups)
+
     def _candidate(self, number: int, own: dict[str, Any], common: dict[str, Any]) -> Candidate:
         try:
-            return Candidate(own, recipe_of(self._network(**{**common, **own})))
+            recipe = recipe_of(self._network(**{**common, **own}))
+            return own, recipe.divided_by(self._plan(recipe))
         except ValueError as error:
             raise ValueError(f"candidates[{number}]: {error}") from None
 
+    def _plan(self, recipe: Recipe) -> FoldPlan:
+        """The folds of a candidate: those of `cv`, unless its rule has folds of its own."""
+        own = recipe.folds
+        plan = FoldPlan(int(self.cv)) if isinstance(self.cv, Integral) else FoldPlan(split="given")
+        if own is None or own in (plan, FoldPlan()):
+            return plan
+        if plan == FoldPlan():  # the default gives way to what the rule says
+            return own
+        raise ValueError(f"gamma={recipe.gamma!r} asks for {own}, and cv={self.cv!r} for {plan}: make them the same.")
+
 
 def _results(chosen: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
-    """The trials in the form of `GridSearchCV.cv_results_`."""
-    trials = selection.trials
-    scores = np.array([-trial.loss for trial in trials])
-    n_folds = max(len(trial.by_fold) for trial in trials)
-    splits = np.full((n_folds, len(trials)), np.nan)
-    for i, trial in enumerate(trials):
-        splits[: len(trial.by_fold), i] = [-error for error in trial.by_fold]
-    results: dict[str, Any] = {"mean_fit_time": np.array([trial.seconds for trial in trials])}
+    """The scores in the form of `GridSearchCV.cv_results_`."""
+    scores = selection.scores
+    n_folds = max(len(score.by_fold) for score in scores)
+    splits = np.full((n_folds, len(scores)), np.nan)
+    for i, score in enumerate(scores):
+        splits[: len(score.by_fold), i] = [-error for error in score.by_fold]
+    results: dict[str, Any] = {"mean_fit_time": np.array([score.seconds for score in scores])}
     for name in dict.fromkeys(name for own in chosen for name in own):
         values = np.empty(len(chosen), dtype=object)
         values[:] = [own.get(name) for own in chosen]
         results[f"param_{name}"] = np.ma.array(values, mask=[name not in own for own in chosen])
     results["params"] = chosen
     results.update({f"split{k}_test_score": split for k, split in enumerate(splits)})
-    results["mean_test_score"], results["std_test_score"] = scores, np.std(splits, axis=0)
-    order = [(-trial.n_rows, np.inf if np.isnan(trial.loss) else trial.loss) for trial in trials]
+    results["mean_test_score"] = np.array([-score.loss for score in scores])
+    results["std_test_score"] = np.std(splits, axis=0)
+    # Those judged on more rows rank first: the others were dropped on the way.
+    order = [(-score.n_rows, np.inf if np.isnan(score.loss) else score.loss) for score in scores]
     results["rank_test_score"] = np.array([1 + sum(other < mine for other in order) for mine in order], dtype=np.int32)
-    results["n_rows"] = np.array([trial.n_rows for trial in trials])
-    results["squared_error"] = np.array([trial.squared_error for trial in trials])
-    results["gamma"] = np.array([trial.gamma for trial in trials])
+    results["n_rows"] = np.array([score.n_rows for score in scores])
+    results["squared_error"] = np.array([score.squared_error for score in scores])
+    results["gamma"] = np.array([score.gamma for score in scores])
     return results
 
 
@@ -285,6 +330,7 @@ class PinvRegressorCV(_Search, Regression):
         self,
         candidates: str | Sequence[dict[str, Any]] = "default",
         *,
+        cv: Any = 3,
         gamma: str | float | Rule = "ocrep_cv",
         selection_rows: int = 50_000,
         store_folds: bool | int = False,
@@ -294,6 +340,7 @@ class PinvRegressorCV(_Search, Regression):
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
+        self.cv = cv
         self.gamma = gamma
         self.selection_rows = selection_rows
         self.store_folds = store_folds
@@ -344,6 +391,7 @@ class PinvClassifierCV(_Search, Classification):
         self,
         candidates: str | Sequence[dict[str, Any]] = "default",
         *,
+        cv: Any = 3,
         gamma: str | float | Rule = "ocrep_cv",
         selection_rows: int = 50_000,
         store_folds: bool | int = False,
@@ -354,6 +402,7 @@ class PinvClassifierCV(_Search, Classification):
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
+        self.cv = cv
         self.gamma = gamma
         self.selection_rows = selection_rows
         self.store_folds = store_folds

@@ -12,8 +12,9 @@ from sklearn.linear_model import lars_path, lasso_path
 from ocrep._layers.random_layer import RandomLayer, check_size
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.leave_one_out import press
-from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.spectrum import Spectrum
+from ocrep._rows.block import Block
+from ocrep._rows.memory import encoded_arrays
 from ocrep.literature.base import MixedMap, SelectedUnits
 from ocrep.rules import LOO
 
@@ -104,7 +105,7 @@ class _RankedUnits(SelectedUnits):
 
     def _leave_one_out(self, spectrum: Spectrum, H: np.ndarray, T: np.ndarray) -> tuple[float, float]:
         """The mean squared leave-one-out error and its γ: the best one for TROP-ELM, 0 for OP-ELM."""
-        rows = RowBlocks(lambda: iter([(H, T, None)]))
+        rows = encoded_arrays(Block(H, T, None))
         if not self._regularized or not spectrum.rank:
             return float(press(spectrum, rows, np.zeros(1))[0]) / T.size, 0.0
         choice = LOO().choose(spectrum, rows=rows)

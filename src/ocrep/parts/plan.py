@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,63 +13,22 @@ from sklearn.base import clone
 
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.solve import of_reflections
-from ocrep._rows.block import Block, Triple, on_device
+from ocrep._linalg.solve import Factored
+from ocrep._rows.block import Block, on_device
 from ocrep._rows.checks import check_columns, check_counts, check_target_shape, check_within, naming
-from ocrep._rows.memory import LocalRows, MemoryRows, RowPart
+from ocrep._rows.memory import MemoryRows, Rows
 from ocrep._rows.stream import Scan, ScanRows
-from ocrep._rows.survey import Needs, Range, distinct, observed_range
+from ocrep._rows.survey import Range, distinct, observed_range
 from ocrep._rows.survey import Survey as Surveyed
 from ocrep._training.checkpoint import fit_fingerprint, survey_fingerprint
 from ocrep._training.recipe import Learned, Recipe, check_parts
 from ocrep._training.targets import Labels, Numbers, check_more_than_one
-from ocrep._training.train import finish, part_step
+from ocrep._training.train import factors_of_part, finish
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.estimators.base import ClosedForm, present, recipe_of, warn_of
 from ocrep.parts.summaries import Numbered, Part, Survey, check_type, told
 
-# ------------------------------------------------------------------------------
-# `WithinPlan`: the rows of a part, compared with what the plan knows before they are used.
-
-
 _INSTEAD = "give all parts the same columns, which a survey or feature_names tells the plan"
-
-
-@dataclass(slots=True, eq=False)
-class WithinPlan(RowPart):
-    """Rows that are refused where columns, targets, ranges or groups are not those of the plan."""
-
-    rows: RowPart
-    learned: Learned
-    range: Range | None
-    """What was surveyed, where the scaling depends on it."""
-    needs: Needs
-
-    def check(self, needs: Needs) -> int | None:
-        """Check what can be checked before rows are read."""
-        return self.rows.check(needs)
-
-    def triples(self, code: Callable[[Block], Triple], height: int, skip: int = 0) -> Iterator[Triple]:
-        """All rows, each block compared with the plan before it is coded."""
-        return self.rows.triples(lambda block: code(self._compared(block)), height, skip)
-
-    def _compared(self, block: Block) -> Block:
-        learned, targets = self.learned, self.learned.targets
-        check_columns(block, learned.n_inputs, learned.columns, than="the plan", instead=_INSTEAD)
-        if isinstance(targets, Numbers):
-            shape = () if targets.one_dimensional else (learned.n_outputs,)
-            check_target_shape(block, shape, where="in the plan")
-        weight = block.weight if self.needs.weigh is None else self.needs.weigh(block.y, block.weight)
-        if self.range is not None:
-            check_within(block, *self.range, observed_range(block.X, weight))
-        if learned.division is not None:
-            counts = slice(None) if weight is None else np.flatnonzero(weight > 0.0)
-            learned.division.check_known(block, counts)
-        return block
-
-
-# ------------------------------------------------------------------------------
-
 _KINDS = (PinvRegressor, PinvClassifier, TikhonovRegressor, TikhonovClassifier)
 
 
@@ -273,13 +232,17 @@ class Plan:
         Part
             To be merged with all other parts.
         """
-        number, (learned, fingerprint) = _whole("part_number", part_number, 0), self._complete
-        step = part_step(self.recipe, learned)
+        number = _whole("part_number", part_number, 0)
+        learned, fingerprint = self._complete
+        encoder = replace(learned.encoder, code=self._compared_and_coded)
+        summary: Factor | FoldFactors | None = None
         with naming(f"Part {number}"):
             rows = _rows(_with_classes(X, learned), y, sample_weight, groups, number)
             if isinstance(rows, ScanRows):  # which must see its first block before it is read
                 rows.survey(replace(self.recipe.needs, range=False, totals=False, sample=0))
-            summary = step(WithinPlan(rows, learned, self.range, self.recipe.needs))
+            if rows.check(self.recipe.needs) != 0:
+                factored = factors_of_part(self.recipe, learned, encoder, rows)
+                summary = factored.whole if factored.folds is None else factored.folds
         return Part(fingerprint, frozenset([number]), summary)
 
     def finish(self, part: Part, *, n_parts: int | None = None) -> Any:
@@ -310,10 +273,28 @@ class Plan:
             check_counts(0, 0.0)
         assert summary is not None
         model = clone(self.model)
-        training = finish(self.recipe, learned, of_reflections(summary))
+        factored = Factored(summary) if isinstance(summary, Factor) else Factored(None, summary)
+        training = finish(self.recipe, learned, factored)
         present(model, training)
         warn_of(training.choice)
         return model
+
+    def _compared_and_coded(self, block: Block) -> Block:
+        """Coded rows; they are refused where columns, targets, ranges or groups are not those of the plan."""
+        learned, _ = self._complete
+        targets = learned.targets
+        check_columns(block, learned.n_inputs, learned.columns, than="the plan", instead=_INSTEAD)
+        if isinstance(targets, Numbers):
+            shape = () if targets.one_dimensional else (learned.n_outputs,)
+            check_target_shape(block, shape, where="in the plan")
+        weigh = self.recipe.needs.weigh
+        weight = block.weight if weigh is None else weigh(block.y, block.weight)
+        if self.range is not None:
+            check_within(block, *self.range, observed_range(block.X, weight))
+        if learned.division is not None:
+            counts = slice(None) if weight is None else np.flatnonzero(weight > 0.0)
+            learned.division.check_known(block, counts)
+        return learned.code(block)
 
     @cached_property
     def _complete(self) -> tuple[Learned, str]:
@@ -355,7 +336,7 @@ def _labels(model: ClosedForm, classes: Iterable[Any] | None) -> Labels | None:
     return Labels(model.class_weight, classes=given)
 
 
-def _rows(X: Any, y: Any, sample_weight: Any, groups: Any, number: int) -> LocalRows:
+def _rows(X: Any, y: Any, sample_weight: Any, groups: Any, number: int) -> Rows:
     """The rows of one part."""
     if isinstance(X, Scan):
         if y is not None or sample_weight is not None or groups is not None:

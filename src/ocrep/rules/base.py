@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeAlias
 from ocrep._documentation import Documented
 from ocrep._linalg.arrays import EPS, SMALLEST, array_namespace
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.parallel import RowBlocks
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum, sizes_of
 from ocrep.rules.choice import Choice, joined, repeated, short_repr
@@ -84,6 +84,11 @@ class Rule(Documented, ABC):
         """The same rule for features that the user brings, whose columns may have any units."""
         return self
 
+    def with_folds(self, plan: FoldPlan) -> Self:
+        """The same rule with another division of the rows; a rule without folds stays as it is."""
+        del plan
+        return self
+
     @classmethod
     def named(cls) -> tuple[Self, ...]:
         """The rules of this class that `gamma=` takes by name, with their default options."""
@@ -94,7 +99,7 @@ class Rule(Documented, ABC):
         spectrum: Spectrum,
         *,
         folds: FoldFactors | None = None,
-        rows: RowBlocks | None = None,
+        rows: EncodedRows | None = None,
         per_target: bool = False,
     ) -> Choice:
         """Choose γ for a problem.
@@ -105,7 +110,7 @@ class Rule(Documented, ABC):
             The spectrum of H with the targets.
         folds : FoldFactors or None, default=None
             One factor per fold, for rules that cross-validate.
-        rows : RowBlocks or None, default=None
+        rows : EncodedRows or None, default=None
             The training rows, for rules that read them.
         per_target : bool, default=False
             Whether each target gets a γ of its own.
@@ -151,7 +156,7 @@ class Rule(Documented, ABC):
 
     @abstractmethod
     def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
-        """Choose γ from the spectrum, `FoldFactors` and `RowBlocks`; those that the rule needs are not None."""
+        """Choose γ from the spectrum, `FoldFactors` and `EncodedRows`; those that the rule needs are not None."""
 
     def _choose_each(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
         """Choose a γ for each target: one after the other, unless a rule knows a faster way."""
@@ -164,7 +169,7 @@ class Rule(Documented, ABC):
                 raise NotApplicable(f"Target {q}: {reason}") from reason
         return joined(choices)
 
-    def _check_needs(self, folds: FoldFactors | None, rows: RowBlocks | None) -> None:
+    def _check_needs(self, folds: FoldFactors | None, rows: EncodedRows | None) -> None:
         if self.needs == "rows" and rows is None:
             raise NotApplicable(
                 f"The rule {self.name!r} reads the rows, which are available only during fit: "

@@ -12,7 +12,8 @@ import numpy as np
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.folds import FoldFactors, split_by_fold
 from ocrep._linalg.leave_one_out import press, press_by_target
-from ocrep._linalg.parallel import RowBlocks, slices_of
+from ocrep._linalg.parallel import slices_of
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import FlooredRule, Needs, NotApplicable, Targets
@@ -77,10 +78,10 @@ class LOO(GridRule):
     name = "loo"
     needs = "rows"  # their leverages are not in the spectrum
 
-    def _choose(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
+    def _choose(self, spectrum: Spectrum, _: object, rows: EncodedRows, /) -> Choice:
         return self._searched(spectrum, lambda gamma, _=None: press(spectrum, rows, gamma[:, 0])[:, None])
 
-    def _choose_each(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
+    def _choose_each(self, spectrum: Spectrum, _: object, rows: EncodedRows, /) -> Choice:
         return self._searched(spectrum, lambda gamma, _=None: press_by_target(spectrum, rows, gamma), True)
 
     def _searched(self, spectrum: Spectrum, criterion: Criterion, per_target: bool = False) -> Choice:
@@ -131,7 +132,7 @@ class KFold(FoldRule, GridRule):
         """A row is misclassified by all targets together; its squared error is the sum of theirs."""
         return "together" if self.scoring == "error" else "each"
 
-    def _choose(self, spectrum: Spectrum, folds: FoldFactors, rows: RowBlocks, /) -> Choice:
+    def _choose(self, spectrum: Spectrum, folds: FoldFactors, rows: EncodedRows, /) -> Choice:
         grid = check_grid(self.grid)
         if self.scoring == "squared":
             return minimise(self, spectrum, _together(partial(mean_squared_error, folds)), grid=grid)
@@ -240,13 +241,13 @@ def errors_by_target(folds: FoldFactors, gamma: Array, targets: np.ndarray | Non
     return sum(fit.squared_errors(gamma) for fit in fits) / sum(folds.weight_sums)
 
 
-def misclassified(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> Array:
+def misclassified(folds: FoldFactors, rows: EncodedRows, gamma: Array) -> Array:
     """The weighted share of rows that a fit without their fold puts into the wrong class; the rows are read once."""
     wrong, total = misclassified_by_fold(folds, rows, gamma)
     return array_namespace(gamma).sum(wrong, axis=0) / total
 
 
-def misclassified_by_fold(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> tuple[Array, float]:
+def misclassified_by_fold(folds: FoldFactors, rows: EncodedRows, gamma: Array) -> tuple[Array, float]:
     """The weight of the misclassified rows of each held-out fold, folds × γ, and the weight of all rows."""
     xp = array_namespace(gamma)
     solutions = [(s.weights(gamma), s.intercept(gamma)) for s in folds.spectra]

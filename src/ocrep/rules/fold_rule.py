@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ocrep._linalg.arrays import Array, to_host
 from ocrep._linalg.folds import FoldFactors, FoldPlan, Split
-from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.quick_folds import QuickFolds, quick_folds
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum, row_of
 from ocrep.rules.base import FlooredRule, NotApplicable
@@ -68,12 +68,16 @@ class FoldRule(HeldOutRule):
         """The division of the rows."""
         return FoldPlan(self.n_folds, self.seed, self.split, self.block_length)
 
+    def with_folds(self, plan: FoldPlan) -> Self:
+        """The same rule with another division of the rows."""
+        return replace(self, n_folds=plan.n_folds, seed=plan.seed, split=plan.split, block_length=plan.block_length)
+
     def choose(
         self,
         spectrum: Spectrum,
         *,
         folds: FoldFactors | None = None,
-        rows: RowBlocks | None = None,
+        rows: EncodedRows | None = None,
         per_target: bool = False,
     ) -> Choice:
         """Choose γ by the folds, or by GCV where fewer than two of them hold rows.
@@ -84,7 +88,7 @@ class FoldRule(HeldOutRule):
             The spectrum of H with the targets.
         folds : FoldFactors or None, default=None
             One factor per fold.
-        rows : RowBlocks or None, default=None
+        rows : EncodedRows or None, default=None
             The training rows, if misclassified rows are counted.
         per_target : bool, default=False
             Whether each target gets a γ of its own.

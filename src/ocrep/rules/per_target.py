@@ -61,6 +61,10 @@ class PerTarget(Rule):
         """The same with the rule for features that the user brings."""
         return replace(self, rule=self.rule.for_own_features())
 
+    def with_folds(self, plan: FoldPlan) -> Self:
+        """The same with the rule for other folds."""
+        return replace(self, rule=self.rule.with_folds(plan))
+
     def choose(self, spectrum: Spectrum, **more: Any) -> Choice:
         """Choose a γ for each target."""
         return self.rule.choose(spectrum, **{**more, "per_target": True})
