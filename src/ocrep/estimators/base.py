@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial, reduce
 from types import MethodType
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -112,8 +112,6 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         The chosen γ; an array if each target has its own.
     choice_ : rules.Choice
         The rule, γ, the searched curve if any, and whether the optimum sits at an edge of the search.
-    coef_ : ndarray of shape (n_features_out,) or (n_targets, n_features_out)
-        Output weights W, in scikit-learn's shape; with a direct link the inputs come first.
     intercept_ : float or ndarray of shape (n_targets,)
         The constant, 0 without an intercept.
     factor_ : Factor
@@ -153,6 +151,8 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
     spectrum_: Spectrum
     choice_: rules.Choice
     _learned: Learned
+    # `coef_` is for weights of the inputs: tools such as SHAP and RFE read it so.
+    _weights_name: ClassVar[str] = "coef_"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -198,7 +198,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             What `predict` gives, for each block as it comes.
         """
         check_is_fitted(self)
-        if not isinstance(self.coef_, np.ndarray):
+        if not isinstance(self._output_weights, np.ndarray):
             raise TypeError(
                 "predict_blocks reads rows on the host, but this model was trained on a device: "
                 "call predict on one array at a time."
@@ -247,8 +247,10 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             A new estimator, which cannot be trained further. Inputs are still centred in double precision.
         """
         check_is_fitted(self)
-        other, single = copy(self), array_namespace(self.coef_).float32
-        other.coef_ = array_namespace(self.coef_).astype(self.coef_, single)
+        other = copy(self)
+        xp = array_namespace(self._output_weights)
+        single = xp.float32
+        setattr(other, self._weights_name, xp.astype(self._output_weights, single))
         layer = self._learned.layer
         if layer is not None:
             other.layer_ = copy(layer)
@@ -289,7 +291,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         if is_dask(X):
             raise TypeError("Dask collections are for fit, predict and score; here rows must be in memory.")
         if self._is_trained:
-            if self.coef_.dtype == array_namespace(self.coef_).float32:
+            if self._output_weights.dtype == array_namespace(self._output_weights).float32:
                 raise ValueError(
                     "This network is in single precision, for prediction only: train the original instead."
                 )
@@ -301,6 +303,10 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         self._store(extend(recipe, MemoryRows(X, y, sample_weight, groups, first=first), so_far))
 
     @property
+    def _output_weights(self) -> Any:
+        return getattr(self, self._weights_name)
+
+    @property
     def _is_trained(self) -> bool:
         return hasattr(self, "factor_")
 
@@ -309,17 +315,24 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
 
     def _store(self, training: Training) -> None:
         """Present a training as scikit-learn's attributes."""
-        factored, solution = training.factored, training.solution
-        learned = self._learned = training.learned
+        learned = training.learned
+        factored = training.factored
+        solution = training.solution
+        self._learned = learned
         self.n_features_in_ = learned.n_inputs
         self.__dict__.pop("feature_names_in_", None)
         if learned.columns is not None:
             self.feature_names_in_ = np.asarray(learned.columns, dtype=object)
         if learned.layer is not None:
-            self.layer_, self.n_hidden_ = learned.layer, learned.layer.map_.biases.shape[0]
-        self.factor_, self.folds_, self.spectrum_ = factored.factor, factored.folds, factored.spectrum
-        self.choice_, self.gamma_ = training.choice, training.choice.gamma
-        self.singular_values_, self.rank_ = solution.singular_values, solution.rank
+            self.layer_ = learned.layer
+            self.n_hidden_ = learned.layer.map_.biases.shape[0]
+        self.factor_ = factored.factor
+        self.folds_ = factored.folds
+        self.spectrum_ = factored.spectrum
+        self.choice_ = training.choice
+        self.gamma_ = training.choice.gamma
+        self.singular_values_ = solution.singular_values
+        self.rank_ = solution.rank
         self.condition_number_ = solution.condition
         self.regularized_condition_number_ = solution.regularized_condition
         self._store_outputs(training)
@@ -333,7 +346,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
 
     def _outputs(self, X: Any) -> Any:
         """HW + b of checked rows."""
-        return network_outputs(self._learned, self.coef_, self.intercept_, X)
+        return network_outputs(self._learned, self._output_weights, self.intercept_, X)
 
     def _check_new_rows(self, X: Any, method: str) -> Any:
         check_is_fitted(self)
@@ -342,7 +355,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
 
     def _check_place(self, X: Any, method: str) -> None:
         """Raise unless rows are where the model was trained."""
-        check_place(f"{type(self).__name__}.{method}()", self.coef_, X)
+        check_place(f"{type(self).__name__}.{method}()", self._output_weights, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -375,25 +388,9 @@ def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_
     return EncodedRows(rows, learned.encoder)
 
 
-def recipe_of(model: ClosedForm, targets: Numbers | Labels | None = None) -> Recipe:
-    """What the parameters of a model mean; `targets` say what is known of them beforehand."""
-    return model._recipe(targets)
-
-
 def fit_silently(model: ClosedForm, X: Any, y: Any = None, sample_weight: Any = None) -> None:
     """Fit a new model without a warning, for tools that show what a rule chose themselves."""
     model._store(model._train(open_rows(X, y, sample_weight, None)))
-
-
-def present(model: ClosedForm, training: Training) -> None:
-    """Give a model all that a training found."""
-    model._store(training)
-
-
-def adopt(model: ClosedForm, other: ClosedForm) -> None:
-    """Give a model the training of another."""
-    solution, calibrator = other.spectrum_.solution(other.gamma_), getattr(other, "calibrator_", None)
-    model._store(Training(other._learned, other._factored(), other.choice_, solution, calibrator))
 
 
 # ------------------------------------------------------------------------------

@@ -273,4 +273,5 @@ class Classification(ClassifierMixin, ClosedForm):
         assert isinstance(targets, Labels | Indicators)
         assert targets.classes is not None
         self.classes_ = targets.classes
-        self.coef_, self.intercept_ = training.solution.weights, training.solution.intercept
+        setattr(self, self._weights_name, training.solution.weights)
+        self.intercept_ = training.solution.intercept

@@ -52,6 +52,8 @@ class _Network(ClosedForm):
 
     Attributes
     ----------
+    output_coef_ : ndarray of shape (n_features_out,) or (n_targets, n_features_out)
+        Output weights W; with a direct link the weights of the inputs come first.
     n_hidden_ : int
         Number of hidden units.
     layer_ : RandomLayer
@@ -61,6 +63,7 @@ class _Network(ClosedForm):
     n_hidden: int | str
     max_hidden: int
     layer_: RandomLayer
+    _weights_name = "output_coef_"
 
     def _layer(self) -> tuple[RandomLayer, bool]:
         auto = isinstance(self.n_hidden, str) and self.n_hidden == "auto"

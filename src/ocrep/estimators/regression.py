@@ -181,7 +181,7 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
 
     def _predict_lazily(self, X: Any, return_std: bool) -> Any:
         check_is_fitted(self)
-        n_columns = None if self._one_dimensional else len(self.coef_)
+        n_columns = None if self._one_dimensional else len(self._output_weights)
         predicted = predict_lazily(self, X, "predict", n_columns=n_columns)
         return (predicted, predict_lazily(self, X, DEVIATIONS, n_columns=n_columns)) if return_std else predicted
 
@@ -190,7 +190,8 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         return isinstance(self._learned.targets, Numbers) and self._learned.targets.one_dimensional
 
     def _store_outputs(self, training: Training) -> None:
-        weights, intercept = training.solution.weights, training.solution.intercept
+        weights = training.solution.weights
+        intercept = training.solution.intercept
         one = self._one_dimensional
-        self.coef_ = weights[0, :] if one else weights
+        setattr(self, self._weights_name, weights[0, :] if one else weights)
         self.intercept_ = float(intercept[0]) if one else intercept

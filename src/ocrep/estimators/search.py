@@ -21,7 +21,7 @@ from ocrep._rows.memory import Rows
 from ocrep._training.recipe import Recipe, folds_by_splitter
 from ocrep._training.selection import Candidate, Score, Selection, select
 from ocrep._training.train import Training
-from ocrep.estimators.base import ClosedForm, adopt, available_if, recipe_of
+from ocrep.estimators.base import ClosedForm, available_if
 from ocrep.estimators.classification import Classification
 from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
 from ocrep.estimators.regression import Regression
@@ -183,6 +183,8 @@ class _Search(ClosedForm):
         that of the targets, or of the ±1 codes of labels. The means are over all rows, each held out once. Candidates
         that failed have NaN. `n_rows` is the number of rows that a candidate was judged on; those judged on more rank
         first.
+    output_coef_ : ndarray of shape (n_features_out,) or (n_targets, n_features_out)
+        Output weights W; with a direct link the weights of the inputs come first.
     n_hidden_ : int
         Number of hidden units.
     layer_ : RandomLayer
@@ -196,13 +198,16 @@ class _Search(ClosedForm):
     verbose: bool
     layer_: RandomLayer
     _network: ClassVar[type[ClosedForm]]
+    _weights_name = "output_coef_"
 
     @property
     def best_estimator_(self) -> ClosedForm:
         """The chosen network as an estimator of its own: `PinvRegressor` or `PinvClassifier`, fitted."""
         check_is_fitted(self)
         network = self._network(**{**self._common(), **self.best_params_, "random_state": self.layer_.random_state})
-        adopt(network, self)
+        solution = self.spectrum_.solution(self.gamma_)
+        calibrator = getattr(self, "calibrator_", None)
+        network._store(Training(self._learned, self._factored(), self.choice_, solution, calibrator))
         return network
 
     @available_if(_never)
@@ -254,7 +259,7 @@ class _Search(ClosedForm):
 
     def _candidate(self, number: int, own: dict[str, Any], common: dict[str, Any]) -> Candidate:
         try:
-            recipe = recipe_of(self._network(**{**common, **own}))
+            recipe = self._network(**{**common, **own})._recipe()
             return own, recipe.divided_by(self._plan(recipe))
         except ValueError as error:
             raise ValueError(f"candidates[{number}]: {error}") from None
@@ -320,7 +325,7 @@ class PinvRegressorCV(_Search, Regression):
     True
     >>> sum(len(block) for block in model.predict_blocks([X[:400], X[400:]]))
     506
-    >>> model.as_float32().coef_.dtype
+    >>> model.as_float32().output_coef_.dtype
     dtype('float32')
     """
 
@@ -381,7 +386,7 @@ class PinvClassifierCV(_Search, Classification):
     True
     >>> sum(len(block) for block in model.predict_blocks([X[:90], X[90:]]))
     178
-    >>> model.as_float32().coef_.dtype
+    >>> model.as_float32().output_coef_.dtype
     dtype('float32')
     """
 

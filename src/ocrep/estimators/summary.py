@@ -116,7 +116,8 @@ def _data(model: Any) -> Lines:
     classes = getattr(model, "classes_", None)
     if classes is not None:
         return lines | {"Classes": f"{len(classes):,}"}
-    return lines | {"Targets": f"{len(np.atleast_2d(to_host(model.coef_))):,}"}
+    weights = model.output_coef_ if hasattr(model, "output_coef_") else model.coef_
+    return lines | {"Targets": f"{len(np.atleast_2d(to_host(weights))):,}"}
 
 
 def _network(model: Any) -> Lines:

@@ -24,6 +24,11 @@ class TikhonovRegressor(Regression):
         Whether the rule chooses a γ for each target, as if it were the only one; `gamma_` is then an array. Rules that
         do not read the targets, such as "ocrep", give all of them the same.
 
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        The weights W of the features, in scikit-learn's shape.
+
     See Also
     --------
     TikhonovClassifier : The same for labels.
@@ -81,6 +86,11 @@ class TikhonovClassifier(Classification):
     gamma_per_target : bool, default=False
         Whether the rule chooses a γ for each target, as if it were the only one; `gamma_` is then an array. Rules that
         do not read the targets, such as "ocrep", give all of them the same.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        The weights W of the features, in scikit-learn's shape.
 
     See Also
     --------

@@ -25,7 +25,7 @@ from ocrep._training.recipe import Learned, Recipe, check_parts
 from ocrep._training.targets import Labels, Numbers, check_more_than_one
 from ocrep._training.train import factors_of_part, finish
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
-from ocrep.estimators.base import ClosedForm, present, recipe_of, warn_of
+from ocrep.estimators.base import ClosedForm, warn_of
 from ocrep.parts.summaries import Numbered, Part, Survey, check_type, told
 
 _INSTEAD = "give all parts the same columns, which a survey or feature_names tells the plan"
@@ -84,7 +84,7 @@ def plan(
             "one of these."
         )
     model = clone(model)
-    recipe = recipe_of(model, _labels(model, classes))
+    recipe = model._recipe(_labels(model, classes))
     check_parts(recipe)
     if recipe.layer is not None and recipe.layer.random_state is None:
         recipe.layer.random_state = int(np.random.default_rng().integers(2**31))
@@ -275,7 +275,7 @@ class Plan:
         model = clone(self.model)
         factored = Factored(summary) if isinstance(summary, Factor) else Factored(None, summary)
         training = finish(self.recipe, learned, factored)
-        present(model, training)
+        model._store(training)
         warn_of(training.choice)
         return model
 
