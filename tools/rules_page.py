@@ -24,6 +24,7 @@ GROUPS = {
         "their inverses, for one target and columns of unit length.\n\n",
     ),
 }
+BY_NAME = {"spectral": ("none", "ocrep"), "inverse_problems": ("discrepancy", "lcurve", "quasi_optimality")}
 
 
 def page() -> str:
@@ -42,8 +43,10 @@ def group(name: str) -> str:
 
 
 def group_of(rule: rules.Rule) -> str:
-    """The Muniz family by name, any other rule by its module."""
-    return "muniz" if rule.name.startswith("muniz") else type(rule).__module__.rsplit(".", 1)[-1]
+    """The Muniz family and two small groups by name, any other rule by its module."""
+    if rule.name.startswith("muniz"):
+        return "muniz"
+    return next((name for name, own in BY_NAME.items() if rule.name in own), type(rule).__module__.rsplit(".", 1)[-1])
 
 
 def entry(rule: rules.Rule) -> str:

@@ -9,7 +9,7 @@ from ocrep import Factor, rules
 from ocrep._linalg import quick_folds as module
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.quick_folds import quick_folds
-from ocrep.rules.fold_rule import is_confirmed
+from ocrep.rules.cross_validation import is_confirmed
 
 EPS = np.finfo(float).eps
 SHAPES = {"tall": (160, 10), "training wide": (60, 50), "wide": (45, 60), "folds of both kinds": (100, 35)}
@@ -80,7 +80,7 @@ def test_rules_choose_as_by_exact_folds(shape, kappa, rule, monkeypatch):
         folds = folds_of(H, targets)
         found = rule.choose(folds.merged().spectrum(), folds=folds).gamma
         with monkeypatch.context() as patch:
-            patch.setattr("ocrep.rules.fold_rule.quick_folds", lambda folds: None)
+            patch.setattr("ocrep.rules.cross_validation.quick_folds", lambda folds: None)
             wanted = rule.choose(folds.merged().spectrum(), folds=folds_of(H, targets)).gamma
         errors = folds_of(H, targets).squared_errors(np.array([found, wanted])).sum(axis=0)
         assert errors[0] == pytest.approx(errors[1], rel=1e-9, abs=0.0)

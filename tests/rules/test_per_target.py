@@ -11,9 +11,9 @@ from support.problems import evidence, random_problem, with_condition
 from ocrep import Factor, rules
 from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import direction_sums, dof, residual_dof, rss
+from ocrep.rules.base import PerTarget
 from ocrep.rules.criteria import CriterionRule
 from ocrep.rules.cross_validation import errors_by_target
-from ocrep.rules.per_target import PerTarget
 from ocrep.rules.search import Searched, _zeros, minimise, refine_by_slope
 
 EVERY_RULE = [rules.Discrepancy(noise=1.0) if name == "discrepancy" else rules.resolve(name) for name in rules.names()]

@@ -27,7 +27,7 @@ from ocrep._rows.memory import Rows
 from ocrep._rows.stream import Scan
 from ocrep._rows.survey import SAMPLE_ROWS, Needs, Survey
 from ocrep._training.targets import Indicators, Labels, Numbers
-from ocrep.rules.per_target import PerTarget
+from ocrep.rules.base import PerTarget
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,7 +41,7 @@ from ocrep._training.train import (
     squared_errors_of,
     train,
 )
-from ocrep.rules.fold_rule import is_confirmed
+from ocrep.rules.cross_validation import is_confirmed
 
 # Where there are more than `_FEWER` times as many rows to compare, all candidates are tried on this many first.
 FIRST_ROUND = 3_000

@@ -27,7 +27,7 @@ from ocrep._training.recipe import Learned, Recipe, check_rows, check_stream
 from ocrep.rules import Choice, NotApplicable, Rule
 from ocrep.rules.advice import advice_on
 from ocrep.rules.base import check_usable
-from ocrep.rules.fold_rule import with_error
+from ocrep.rules.cross_validation import with_error
 
 # ------------------------------------------------------------------------------
 # The errors of exact cross-validation: of squares from the factors alone, of probabilities by one more pass.

@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 
 from ocrep._errors import pick
+from ocrep.rules.base import Choice as Choice
+from ocrep.rules.base import Curve as Curve
+from ocrep.rules.base import Fixed as Fixed
 from ocrep.rules.base import NotApplicable as NotApplicable
+from ocrep.rules.base import OCReP as OCReP
 from ocrep.rules.base import Rule as Rule
-from ocrep.rules.choice import Choice as Choice
-from ocrep.rules.choice import Curve as Curve
+from ocrep.rules.base import Unregularized as Unregularized
 from ocrep.rules.criteria import AIC as AIC
 from ocrep.rules.criteria import BIC as BIC
 from ocrep.rules.criteria import GCV as GCV
 from ocrep.rules.criteria import AICc as AICc
+from ocrep.rules.criteria import Discrepancy as Discrepancy
+from ocrep.rules.criteria import LCurve as LCurve
 from ocrep.rules.criteria import Mallows as Mallows
 from ocrep.rules.criteria import MarginalLikelihood as MarginalLikelihood
+from ocrep.rules.criteria import QuasiOptimality as QuasiOptimality
 from ocrep.rules.cross_validation import LOO as LOO
 from ocrep.rules.cross_validation import KFold as KFold
 from ocrep.rules.cross_validation import OCRePCV as OCRePCV
-from ocrep.rules.inverse_problems import Discrepancy as Discrepancy
-from ocrep.rules.inverse_problems import LCurve as LCurve
-from ocrep.rules.inverse_problems import QuasiOptimality as QuasiOptimality
 from ocrep.rules.ridge import RidgeFormula as RidgeFormula
 from ocrep.rules.search import GRIDS as GRIDS
-from ocrep.rules.spectral import Fixed as Fixed
-from ocrep.rules.spectral import OCReP as OCReP
-from ocrep.rules.spectral import Unregularized as Unregularized
 
 _CLASSES = [kind for kind in [*globals().values()] if isinstance(kind, type) and kind.__module__.startswith(__name__)]
 _REGISTRY = {rule.name: rule for kind in _CLASSES if issubclass(kind, Rule) for rule in kind.named()}

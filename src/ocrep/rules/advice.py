@@ -8,8 +8,7 @@ import numpy as np
 
 from ocrep._linalg.arrays import EPS, array_namespace, to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Rule
-from ocrep.rules.choice import Choice
+from ocrep.rules.base import Choice, Rule
 from ocrep.rules.search import POINTS_PER_DECADE
 
 # A criterion falls towards the end of its range if the last decade lowers it by more than this part of itself.

@@ -1,23 +1,204 @@
-"""What a rule for γ is, what it reads and returns, and the precision floor that most rules share."""
+"""What a rule for γ is, what it reads and what it returns; and the rules that need no search."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import re
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
-from typing import Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+import numpy as np
 
 from ocrep._documentation import Documented
-from ocrep._linalg.arrays import EPS, SMALLEST, array_namespace
+from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, to_host
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.rows import EncodedRows
+from ocrep._linalg.parallel import RowBlocks
 from ocrep._linalg.some_targets import of_targets
 from ocrep._linalg.spectrum import Spectrum, sizes_of
-from ocrep.rules.choice import Choice, joined, repeated, short_repr
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Edge: TypeAlias = Literal["low", "high"]
+# A value for all targets, or an array with one for each: no static type says which without two classes of each.
+OneOrEach: TypeAlias = Any
+
+_SHORT = reprlib.Repr()
+_SHORT.maxtuple, _SHORT.maxstring, _SHORT.maxother = 4, 200, 200
+
+
+def short_repr(value: DataclassInstance) -> str:
+    """Show the class with the fields that differ from their defaults, long sequences shortened."""
+    given = ((each.name, getattr(value, each.name), each.default) for each in fields(value) if each.repr)
+    shown = ", ".join(f"{name}={_shown(actual)}" for name, actual, default in given if _differs(actual, default))
+    return f"{type(value).__name__}({shown})"
+
+
+def _differs(actual: Any, default: Any) -> bool:
+    return bool(actual.any()) if isinstance(actual, np.ndarray) and not default else bool(np.any(actual != default))
+
+
+def _shown(value: Any) -> str:
+    """Many numbers by how many they are and their range, or how many of them say something."""
+    if not isinstance(value, np.ndarray):
+        return _SHORT.repr(value)
+    if value.dtype.kind == "f":
+        return f"<{len(value)} γ from {value.min():.3g} to {value.max():.3g}>"
+    return f"<{np.count_nonzero(value)} of {len(value)}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Curve:
+    """The criterion of a rule on the grid of γ that was searched.
+
+    Parameters
+    ----------
+    gammas : array of shape (n_gammas,)
+        The grid, increasing.
+    criterion : array of shape (n_gammas,), or (n_gammas, n_targets) with one γ per target
+        The quantity to minimise, at each γ.
+
+    See Also
+    --------
+    Choice : What holds it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ocrep.rules import Curve
+    >>> curve = Curve(np.array([0.1, 1.0, 10.0]), np.array([3.0, 2.0, 5.0]))
+    >>> curve.best, curve.best_gamma
+    (1, 1.0)
+    """
+
+    gammas: Array
+    criterion: Array
+
+    @property
+    def best(self) -> int | np.ndarray:
+        """Index of the smallest criterion, for each target if γ is; NaN counts as infinite."""
+        xp = array_namespace(self.criterion)
+        index = xp.argmin(xp.where(xp.isnan(self.criterion), xp.inf, self.criterion), axis=0)
+        return int(index) if self.criterion.ndim == 1 else to_host(index)
+
+    @property
+    def best_gamma(self) -> float | np.ndarray:
+        """The γ of the grid with the smallest criterion, for each target if γ is."""
+        return float(self.gammas[self.best]) if isinstance(self.best, int) else to_host(self.gammas)[self.best]
+
+    def __repr__(self) -> str:
+        first, last = (float(self.gammas[i]) for i in (0, -1))
+        range = f"{len(self.gammas)} γ from {first:.3g} to {last:.3g}"
+        if not isinstance(self.best, int):
+            return f"Curve({range}, for {self.criterion.shape[1]} targets)"
+        least, at = float(self.criterion[self.best]), float(self.gammas[self.best])
+        return f"Curve({range}, minimum {least:.4g} at γ={at:.3g})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Choice:
+    """The γ that a rule chose, and how; with one γ per target, arrays with an entry for each.
+
+    Parameters
+    ----------
+    rule : str
+        The rule's name.
+    gamma : float or ndarray of shape (n_targets,)
+        The chosen γ.
+    floored : bool or ndarray of shape (n_targets,)
+        Whether the precision floor set γ, not the rule's own formula or search.
+    curve : Curve or None
+        The searched criterion, for rules that search.
+    edge : {"low", "high"}, None, or ndarray of shape (n_targets,)
+        The end of the searched range at which the optimum lies, if it lies at one; "" in an array if it does not.
+    held_out_error : float, None, or ndarray of shape (n_targets,)
+        Mean squared error at γ over all rows and targets, each row held out once, for rules that cross-validate. Where
+        Gram matrices do not prove it to 10⁻¹⁰ of the mean square of the targets, `fit` computes it from the rows.
+    advice : str or None
+        What γ at an end of its range means, or an error on held-out rows no better than the mean's, and what to try;
+        `fit` warns with it (`ocrep.exceptions.RuleEdgeWarning`).
+
+    See Also
+    --------
+    Curve : The criterion that was searched.
+
+    Examples
+    --------
+    >>> from ocrep import PinvRegressor
+    >>> from ocrep.datasets import load
+    >>> model = PinvRegressor(20, random_state=0).fit(*load("machine_cpu", return_X_y=True))
+    >>> model.choice_.rule, model.choice_.gamma == model.gamma_, model.choice_.edge
+    ('ocrep_cv', True, None)
+    """
+
+    rule: str
+    gamma: OneOrEach
+    floored: OneOrEach = False
+    curve: Curve | None = None
+    edge: OneOrEach = None
+    held_out_error: OneOrEach = None
+    advice: str | None = field(default=None, repr=False)
+
+    def with_some(self, targets: np.ndarray, other: Choice) -> Choice:
+        """The choice for each target, with that for some of them taken from another."""
+        chosen = {name: getattr(self, name).copy() for name in ("gamma", "floored", "edge", "held_out_error")}
+        for name, values in chosen.items():
+            values[targets] = getattr(other, name)
+        curve = self.curve
+        if curve is not None and other.curve is not None:
+            criterion = curve.criterion.copy()
+            criterion[:, targets] = other.curve.criterion
+            curve = Curve(curve.gammas, criterion)
+        return Choice(self.rule, **chosen, curve=curve)
+
+    __repr__ = short_repr
+
+
+def one_or_each(
+    rule: str,
+    gamma: np.ndarray,
+    floored: np.ndarray | None = None,
+    curve: Curve | None = None,
+    edge: np.ndarray | None = None,
+    *,
+    per_target: bool,
+) -> Choice:
+    """The choice made of arrays with an entry per target, or with a single one for all targets."""
+    floored = np.zeros(len(gamma), dtype=bool) if floored is None else floored
+    edge = np.full(len(gamma), "", dtype="<U4") if edge is None else edge
+    if per_target:
+        return Choice(rule, gamma, floored, curve, edge)
+    return Choice(rule, float(gamma[0]), bool(floored[0]), curve, str(edge[0]) or None)
+
+
+def repeated(choice: Choice, times: int) -> Choice:
+    """The same choice for several targets; one that is for each target already stays as it is."""
+    if isinstance(choice.gamma, np.ndarray):
+        return choice
+    gamma, floored, edge = (np.repeat(value, times) for value in (choice.gamma, choice.floored, choice.edge or ""))
+    return one_or_each(choice.rule, gamma, floored, edge=edge.astype("<U4"), per_target=True)
+
+
+def joined(choices: list[Choice]) -> Choice:
+    """The choices for targets, one after the other, as one."""
+    gamma, floored = (np.asarray([getattr(choice, name) for choice in choices]) for name in ("gamma", "floored"))
+    edge = np.asarray([choice.edge or "" for choice in choices], dtype="<U4")
+    curves = [choice.curve for choice in choices if choice.curve is not None]
+    curve = None
+    if len(curves) == len(choices):
+        stack = array_namespace(curves[0].criterion).stack
+        curve = Curve(curves[0].gammas, stack([curve.criterion for curve in curves], axis=1))
+    return one_or_each(choices[0].rule, gamma, floored, curve, edge, per_target=True)
+
+
+# ------------------------------------------------------------------------------
+# Rules.
+
 
 Needs: TypeAlias = Literal["spectrum", "folds", "rows"]
 Targets: TypeAlias = Literal["each", "none", "together"]
@@ -84,11 +265,6 @@ class Rule(Documented, ABC):
         """The same rule for features that the user brings, whose columns may have any units."""
         return self
 
-    def with_folds(self, plan: FoldPlan) -> Self:
-        """The same rule with another division of the rows; a rule without folds stays as it is."""
-        del plan
-        return self
-
     @classmethod
     def named(cls) -> tuple[Self, ...]:
         """The rules of this class that `gamma=` takes by name, with their default options."""
@@ -99,7 +275,7 @@ class Rule(Documented, ABC):
         spectrum: Spectrum,
         *,
         folds: FoldFactors | None = None,
-        rows: EncodedRows | None = None,
+        rows: RowBlocks | None = None,
         per_target: bool = False,
     ) -> Choice:
         """Choose γ for a problem.
@@ -110,7 +286,7 @@ class Rule(Documented, ABC):
             The spectrum of H with the targets.
         folds : FoldFactors or None, default=None
             One factor per fold, for rules that cross-validate.
-        rows : EncodedRows or None, default=None
+        rows : RowBlocks or None, default=None
             The training rows, for rules that read them.
         per_target : bool, default=False
             Whether each target gets a γ of its own.
@@ -156,7 +332,7 @@ class Rule(Documented, ABC):
 
     @abstractmethod
     def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
-        """Choose γ from the spectrum, `FoldFactors` and `EncodedRows`; those that the rule needs are not None."""
+        """Choose γ from the spectrum, `FoldFactors` and `RowBlocks`; those that the rule needs are not None."""
 
     def _choose_each(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
         """Choose a γ for each target: one after the other, unless a rule knows a faster way."""
@@ -169,7 +345,7 @@ class Rule(Documented, ABC):
                 raise NotApplicable(f"Target {q}: {reason}") from reason
         return joined(choices)
 
-    def _check_needs(self, folds: FoldFactors | None, rows: EncodedRows | None) -> None:
+    def _check_needs(self, folds: FoldFactors | None, rows: RowBlocks | None) -> None:
         if self.needs == "rows" and rows is None:
             raise NotApplicable(
                 f"The rule {self.name!r} reads the rows, which are available only during fit: "
@@ -258,3 +434,187 @@ def _ratio_of_columns(spectrum: Spectrum) -> float:
     longest = float(xp.max(squares))
     smallest = (spectrum.right.n_features * EPS) ** 2 * longest
     return float(xp.min(xp.where(squares > smallest, squares, longest))) / longest
+
+
+@dataclass(frozen=True, slots=True)
+class PerTarget(Rule):
+    """A rule that chooses γ for each target, as if it were the only one.
+
+    Parameters
+    ----------
+    rule : Rule
+        A rule that can: its `targets` are not "together".
+    """
+
+    rule: Rule
+
+    def __post_init__(self) -> None:
+        self.rule.check_per_target()
+
+    @classmethod
+    def named(cls) -> tuple[Self, ...]:
+        """Return no rule: `gamma_per_target=True` takes the place of a name."""
+        return ()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the rule."""
+        return self.rule.name
+
+    @property
+    def needs(self) -> Needs:  # type: ignore[override]
+        """What the rule reads."""
+        return self.rule.needs
+
+    @property
+    def folds(self) -> FoldPlan | None:  # type: ignore[override]
+        """How the rule divides the rows."""
+        return self.rule.folds
+
+    @property
+    def searches(self) -> bool:  # type: ignore[override]
+        """Whether the rule searches."""
+        return self.rule.searches
+
+    @property
+    def grid(self) -> str | Sequence[float] | None:  # type: ignore[override]
+        """The γ that the rule was told to try."""
+        return self.rule.grid
+
+    def for_own_features(self) -> Self:
+        """The same with the rule for features that the user brings."""
+        return replace(self, rule=self.rule.for_own_features())
+
+    def choose(self, spectrum: Spectrum, **more: Any) -> Choice:
+        """Choose a γ for each target."""
+        return self.rule.choose(spectrum, **{**more, "per_target": True})
+
+    def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
+        return self.choose(spectrum, folds=folds, rows=rows)
+
+
+# ------------------------------------------------------------------------------
+# Rules that need no search.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OCReP(FlooredRule):
+    """OCReP: γ = σ₁·σ_p, which minimises the condition number of H^reg (paper, eq. 29).
+
+    The rule assumes nothing about the targets and does not read them. Where H is numerically singular, the smallest
+    singular values are rounding noise; the default floor then gives γ = σ₁·max(σ_p, √ε·σ₁).
+    `OCReP(rank="full", floor=0.0)` is the formula to the letter.
+    Reference: Cancelliere, Gai, Gallinari, Rubini, Neural Networks 2015 (arXiv:1508.06095).
+
+    Parameters
+    ----------
+    rank : {"numerical", "full"}, default="numerical"
+        p: the numerical rank of H, or min(N, M) as in the paper. They differ where H is numerically singular.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.OCReP()).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '1.22e+07'
+    """
+
+    rank: Literal["numerical", "full"] = "numerical"
+    name = "ocrep"
+    targets = "none"
+    searches = False
+
+    def __post_init__(self) -> None:
+        FlooredRule.__post_init__(self)
+        if self.rank not in ("numerical", "full"):
+            raise ValueError(f"rank={self.rank!r} must be 'numerical' or 'full'.")
+
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
+        noise = self.rank == "full" and spectrum.discarded.shape[0] > 0
+        last = float(spectrum.discarded[-1]) if noise else spectrum.smallest
+        return self.at_least_floor(spectrum.largest * last, spectrum)
+
+
+@dataclass(frozen=True, slots=True)
+class Unregularized(Rule):
+    """No regularization, γ = 0: the plain pseudoinverse W = H⁺T of numerical rank p (paper, eq. 10).
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.Unregularized()).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '0'
+    """
+
+    name = "none"
+    targets = "none"
+    searches = False
+
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
+        return Choice(self.name, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed(Rule):
+    """The γ given by the user; no floor applies.
+
+    Parameters
+    ----------
+    value : float or sequence of float
+        γ, a finite number ≥ 0, or one for each target.
+
+    Examples
+    --------
+    >>> from ocrep import TikhonovRegressor, rules
+    >>> from ocrep.datasets import load
+    >>> X, y = load("machine_cpu", return_X_y=True)
+    >>> model = TikhonovRegressor(rules.Fixed(0.5)).fit(X, y)
+    >>> f"{model.gamma_:.3g}"
+    '0.5'
+    """
+
+    value: float | Sequence[float] | np.ndarray
+    name = "fixed"
+    degree = None
+    targets = "none"
+    searches = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, Real):
+            object.__setattr__(self, "value", _as_numbers(self.value))
+        for value in np.atleast_1d(self.value):
+            if not 0.0 <= value < np.inf:
+                raise ValueError(
+                    f"gamma={float(value)} cannot regularize: give a finite number ≥ 0, or the name of a rule such as "
+                    "'ocrep' (ocrep.rules.names() lists them)."
+                )
+
+    @classmethod
+    def named(cls) -> tuple[Self, ...]:
+        """Return no rule: a number takes the place of a name."""
+        return ()
+
+    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
+        gamma, n_targets = np.asarray(self.value), spectrum.UtT.shape[1]
+        if gamma.shape not in ((), (n_targets,)):
+            raise NotApplicable(
+                f"gamma has {gamma.size} entries, and there are {n_targets} targets: give one γ for each target, or a "
+                "single number."
+            )
+        return one_or_each(self.name, np.atleast_1d(gamma), per_target=gamma.ndim == 1)
+
+
+def _as_numbers(values: Any) -> tuple[float, ...]:
+    """One γ for each target as a tuple, which can be compared and hashed."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"gamma={values!r:.80} must be one number ≥ 0 for each target, in one dimension.")
+    return tuple(array.tolist())

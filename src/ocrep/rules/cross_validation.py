@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
-from ocrep._linalg.folds import FoldFactors, split_by_fold
+from ocrep._linalg.folds import FoldFactors, FoldPlan, Split, split_by_fold
 from ocrep._linalg.leave_one_out import press, press_by_target
-from ocrep._linalg.parallel import slices_of
-from ocrep._linalg.rows import EncodedRows
+from ocrep._linalg.parallel import RowBlocks, slices_of
+from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.some_targets import of_targets
-from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import FlooredRule, Needs, NotApplicable, Targets
-from ocrep.rules.choice import Choice, one_or_each
-from ocrep.rules.fold_rule import FoldRule, HeldOutRule
+from ocrep._linalg.spectrum import Spectrum, row_of
+from ocrep.rules.base import Choice, FlooredRule, Needs, NotApplicable, Targets, one_or_each
+from ocrep.rules.criteria import GCV
 from ocrep.rules.search import (
     Criterion,
     array_like,
@@ -28,6 +28,156 @@ from ocrep.rules.search import (
     refine_by_parabola,
     searched_range,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class HeldOutRule(FlooredRule):
+    """A rule that judges γ by rows held out of the fit, which show themselves when γ is too small.
+
+    Parameters
+    ----------
+    floor : float, "precision" or "rounding", default="rounding"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
+    """
+
+    floor: float | str = "rounding"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FoldRule(HeldOutRule):
+    """A rule that reads one factor per fold.
+
+    Parameters
+    ----------
+    n_folds : int, default=3
+        Number of folds.
+    seed : int, default=0
+        Seed of the division of the rows, or groups, into folds.
+    split : {"content", "groups", "blocks", "given"}, default="content"
+        What decides the fold of a row. "content": its inputs, so that equal rows share a fold. "groups": its group,
+        given as `fit(X, y, groups=…)`; rows of a group share a fold, and all folds get the same number of groups
+        (nearly the same in streams and beyond 1,024 groups). "blocks": its position, for time series; each fold is
+        one block of consecutive rows, or with `block_length` the folds take turns after so many rows. "given": its
+        group is its fold; `n_folds` and `seed` are ignored.
+    block_length : int or None, default=None
+        Rows in a block with `split="blocks"`. Streams and `partial_fit` need it, because they do not know the number
+        of all rows.
+    """
+
+    n_folds: int = 3
+    seed: int = 0
+    split: Split = "content"
+    block_length: int | None = None
+    needs = "folds"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.folds  # its options are checked there
+
+    @property
+    def folds(self) -> FoldPlan:  # type: ignore[override]
+        """The division of the rows."""
+        return FoldPlan(self.n_folds, self.seed, self.split, self.block_length)
+
+    def choose(
+        self,
+        spectrum: Spectrum,
+        *,
+        folds: FoldFactors | None = None,
+        rows: RowBlocks | None = None,
+        per_target: bool = False,
+    ) -> Choice:
+        """Choose γ by the folds, or by GCV where fewer than two of them hold rows.
+
+        Parameters
+        ----------
+        spectrum : Spectrum
+            The spectrum of H with the targets.
+        folds : FoldFactors or None, default=None
+            One factor per fold.
+        rows : RowBlocks or None, default=None
+            The training rows, if misclassified rows are counted.
+        per_target : bool, default=False
+            Whether each target gets a γ of its own.
+
+        Returns
+        -------
+        Choice
+            γ, how it was chosen, and its error on held-out rows.
+
+        Examples
+        --------
+        >>> from ocrep import PinvRegressor, rules
+        >>> from ocrep.datasets import load
+        >>> model = PinvRegressor(20, store_folds=True, random_state=0).fit(*load("housing", return_X_y=True))
+        >>> rules.OCRePCV().choose(model.spectrum_, folds=model.folds_).gamma == model.gamma_
+        True
+        """
+        if folds is not None and self.folds.divides_as(folds.plan) and len(folds.filled) < 2:
+            if self.split != "content":
+                raise NotApplicable(
+                    f"gamma={self!r} needs rows of positive weight in at least two folds, and all of them fell into "
+                    "one: give more groups or shorter blocks, or another seed."
+                )
+            warnings.warn(
+                f"gamma={self!r} needs rows in at least two folds, and {folds.n_read} sample(s) are too few or too "
+                "alike: gamma='gcv' was used instead. Give more rows, or set gamma='gcv'.",
+                stacklevel=2,
+            )
+            return GCV().choose(spectrum, per_target=per_target)
+        more: dict[str, Any] = {"rows": rows, "per_target": per_target}
+        quick = quick_folds(folds) if folds is not None and self.needs == "folds" else None
+        if quick is None:
+            choice = super().choose(spectrum, folds=folds, **more)
+            return choice if folds is None else _judged(choice, folds)
+        choice = super().choose(spectrum, folds=quick, **more)
+        doubtful = np.flatnonzero(~are_confirmed(choice, quick))
+        if not len(doubtful):
+            return _judged(choice, quick)
+        exact = quick.plain()
+        if not per_target:
+            return _judged(super().choose(spectrum, folds=exact, **more), exact)
+        spectrum, exact = of_targets(spectrum, doubtful), of_targets(exact, doubtful)
+        again = _judged(super().choose(spectrum, folds=exact, per_target=True), exact)
+        return _judged(choice, quick).with_some(doubtful, again)
+
+
+def _judged(choice: Choice, folds: FoldFactors) -> Choice:
+    """The same choice with its error on held-out rows."""
+    gamma = choice.gamma
+    if isinstance(folds, QuickFolds):
+        if choice.curve is None:  # H is zero
+            folds = folds.plain()
+        else:
+            return with_error(choice, [fold.squared_errors for fold in folds.refined(_positive(gamma))], folds)
+    return with_error(choice, [fit.squared_errors(row_of(fit.spectrum, gamma))[0, :] for fit in folds.fits], folds)
+
+
+def with_error(choice: Choice, errors: list[Array], folds: FoldFactors) -> Choice:
+    """The same choice with its error on held-out rows, from the sums of squares of each fold and target."""
+    mean = to_host(sum(errors)) / sum(folds.weight_sums)
+    each = isinstance(choice.gamma, np.ndarray)
+    return replace(choice, held_out_error=mean if each else float(np.sum(mean)) / folds.n_targets)
+
+
+def _positive(gamma: Any) -> Any:
+    """γ, where it is positive; others were not confirmed, and what is computed for them is not used."""
+    return np.where(gamma > 0.0, gamma, 1.0) if isinstance(gamma, np.ndarray) else gamma
+
+
+def is_confirmed(choice: Choice, quick: QuickFolds) -> bool:
+    """Whether a choice by quick folds is that by exact ones."""
+    return bool(np.all(are_confirmed(choice, quick)))
+
+
+def are_confirmed(choice: Choice, quick: QuickFolds) -> np.ndarray:
+    """The same for each target that has a γ of its own."""
+    if choice.curve is None:
+        return np.ones(np.size(choice.gamma), dtype=bool)
+    # The best γ of the grid is next to the chosen one, or smaller.
+    best = choice.curve.best_gamma
+    gamma = np.where(choice.gamma <= 2.0 * best, choice.gamma, best)
+    return quick.confirms_each(gamma) if gamma.ndim else np.array([quick.confirms(float(gamma))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -78,10 +228,10 @@ class LOO(GridRule):
     name = "loo"
     needs = "rows"  # their leverages are not in the spectrum
 
-    def _choose(self, spectrum: Spectrum, _: object, rows: EncodedRows, /) -> Choice:
+    def _choose(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
         return self._searched(spectrum, lambda gamma, _=None: press(spectrum, rows, gamma[:, 0])[:, None])
 
-    def _choose_each(self, spectrum: Spectrum, _: object, rows: EncodedRows, /) -> Choice:
+    def _choose_each(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
         return self._searched(spectrum, lambda gamma, _=None: press_by_target(spectrum, rows, gamma), True)
 
     def _searched(self, spectrum: Spectrum, criterion: Criterion, per_target: bool = False) -> Choice:
@@ -132,7 +282,7 @@ class KFold(FoldRule, GridRule):
         """A row is misclassified by all targets together; its squared error is the sum of theirs."""
         return "together" if self.scoring == "error" else "each"
 
-    def _choose(self, spectrum: Spectrum, folds: FoldFactors, rows: EncodedRows, /) -> Choice:
+    def _choose(self, spectrum: Spectrum, folds: FoldFactors, rows: RowBlocks, /) -> Choice:
         grid = check_grid(self.grid)
         if self.scoring == "squared":
             return minimise(self, spectrum, _together(partial(mean_squared_error, folds)), grid=grid)
@@ -241,13 +391,13 @@ def errors_by_target(folds: FoldFactors, gamma: Array, targets: np.ndarray | Non
     return sum(fit.squared_errors(gamma) for fit in fits) / sum(folds.weight_sums)
 
 
-def misclassified(folds: FoldFactors, rows: EncodedRows, gamma: Array) -> Array:
+def misclassified(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> Array:
     """The weighted share of rows that a fit without their fold puts into the wrong class; the rows are read once."""
     wrong, total = misclassified_by_fold(folds, rows, gamma)
     return array_namespace(gamma).sum(wrong, axis=0) / total
 
 
-def misclassified_by_fold(folds: FoldFactors, rows: EncodedRows, gamma: Array) -> tuple[Array, float]:
+def misclassified_by_fold(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> tuple[Array, float]:
     """The weight of the misclassified rows of each held-out fold, folds × γ, and the weight of all rows."""
     xp = array_namespace(gamma)
     solutions = [(s.weights(gamma), s.intercept(gamma)) for s in folds.spectra]

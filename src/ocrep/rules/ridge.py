@@ -16,8 +16,7 @@ import numpy as np
 from ocrep._errors import pick
 from ocrep._linalg.arrays import EPS, to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import FlooredRule, NotApplicable
-from ocrep.rules.choice import Choice
+from ocrep.rules.base import Choice, FlooredRule, NotApplicable
 from ocrep.rules.criteria import noise_variances
 from ocrep.rules.search import root, searched_range
 

@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 from ocrep._errors import pick
 from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import FlooredRule
-from ocrep.rules.choice import Choice, Curve, Edge, one_or_each
+from ocrep.rules.base import Choice, Curve, Edge, FlooredRule, one_or_each
 
 POINTS_PER_DECADE = 8
 # Beyond 1000·σ₁² every weight is below 0.1 % of its unregularized value, and no criterion changes.
