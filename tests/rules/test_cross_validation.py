@@ -17,11 +17,16 @@ from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs, press
 from ocrep._linalg.parallel import RowBlocks
 from ocrep._training.recipe import plan_of
-from ocrep.rules.cross_validation import fold_errors, mean_squared_error, misclassified
+from ocrep.rules.cross_validation import HeldOutErrors, fold_errors, misclassified
 
 EPS = np.finfo(float).eps
 intercepts = pytest.mark.parametrize("intercept", [False, True])
 weightings = pytest.mark.parametrize("weighted", [False, True])
+
+
+def mean_squared_error(folds, gammas):
+    """Over all rows and targets, each row held out once."""
+    return HeldOutErrors(folds, per_target=False).mean(gammas[:, None])[:, 0]
 
 
 def problem(name, n_targets=2):

@@ -9,11 +9,10 @@ from scipy.optimize import brentq
 from support.problems import evidence, random_problem, with_condition
 
 from ocrep import Factor, rules
-from ocrep._linalg.some_targets import of_targets
-from ocrep._linalg.spectrum import direction_sums, dof, residual_dof, rss
-from ocrep.rules.base import PerTarget
+from ocrep._linalg.spectrum import direction_sums
+from ocrep.rules.base import PerTarget, choice_of
 from ocrep.rules.criteria import CriterionRule
-from ocrep.rules.cross_validation import errors_by_target
+from ocrep.rules.cross_validation import HeldOutErrors
 from ocrep.rules.search import Searched, _zeros, minimise, refine_by_slope
 
 EVERY_RULE = [rules.Discrepancy(noise=1.0) if name == "discrepancy" else rules.resolve(name) for name in rules.names()]
@@ -123,29 +122,28 @@ def test_the_target_for_which_a_rule_has_no_gamma_is_named(name, told):
 
 @dataclasses.dataclass(frozen=True)
 class OfTheUser(rules.Rule):
-    """γ from the rows, the folds and the spectrum of one target."""
+    """γ from the rows, the folds and the spectrum."""
 
     name = "own"
     folds = rules.KFold().folds
 
-    def _choose(self, spectrum, folds, rows, /):
+    def _choose(self, spectrum, folds, rows, /, *, per_target):
         (T,) = [T for _, T, _ in rows.blocks()]
-        assert T.shape[1] == spectrum.UtT.shape[1] == folds.n_targets == 1
-        assert folds.merged().spectrum().residual == pytest.approx(spectrum.residual)
-        errors = folds.squared_errors(np.array([1.0]))
-        alone = [fit.spectrum.residual[0] for fit in folds.fits]
-        return rules.Choice(self.name, float(abs(T[0, 0]) + errors.sum() + spectrum.residual[0] + sum(alone)))
+        errors = HeldOutErrors(folds, per_target).mean(np.ones((1, 1)))[0]
+        left = np.abs(T[0]) + spectrum.residual
+        return choice_of(self.name, errors + (left if per_target else left.sum()))
 
 
 @pytest.mark.parametrize("shape", [(40, 5), (6, 9)])
-def test_a_rule_of_the_users_own_is_asked_for_one_target_after_the_other(shape):
+def test_a_rule_of_the_users_own_chooses_for_each_target_or_for_all(shape):
     H, T = problem(*shape)
     rule = OfTheUser()
     spectrum, more = evidence(H, T, rule, block=100)
     gamma = PerTarget(rule).choose(spectrum, **more).gamma
     for q in range(5):
-        spectrum, more = evidence(H, T[:, q], rule, block=100)
-        assert gamma[q] == pytest.approx(rule.choose(spectrum, **more).gamma, rel=1e-12)
+        alone, evidence_of_one = evidence(H, T[:, q], rule, block=100)
+        assert gamma[q] == pytest.approx(rule.choose(alone, **evidence_of_one).gamma, rel=1e-12)
+    assert isinstance(rule.choose(spectrum, **more).gamma, float)
 
 
 def test_per_target_is_what_the_rule_is():
@@ -177,13 +175,18 @@ def test_sums_over_directions_are_those_of_the_spectrum():
     H, T = problem()
     spectrum = Factor.of(H, T, intercept=True).spectrum()
     gammas = np.array([1e-3, 1.0, 50.0])
-    np.testing.assert_allclose(rss(spectrum, gammas[:, None]), spectrum.rss_by_target(gammas), rtol=1e-13)
-    np.testing.assert_allclose(dof(spectrum, gammas[:, None])[:, 0], spectrum.dof(gammas), rtol=1e-13)
-    np.testing.assert_allclose(residual_dof(spectrum, gammas[:, None])[:, 0], spectrum.residual_dof(gammas), rtol=1e-13)
+    H, T = H - H.mean(axis=0), T - T.mean(axis=0)
     own = np.random.default_rng(0).uniform(0.1, 9.0, (3, 5))
     for q in range(5):
-        np.testing.assert_allclose(rss(spectrum, own)[:, q], spectrum.rss_by_target(own[:, q])[:, q], rtol=1e-13)
-        np.testing.assert_allclose(dof(spectrum, own)[:, q], spectrum.dof(own[:, q]), rtol=1e-13)
+        for k, gamma in enumerate(own[:, q]):
+            A = H @ np.linalg.solve(H.T @ H + gamma * np.eye(7), H.T)
+            assert spectrum.rss_by_target(own)[k, q] == pytest.approx(np.sum((T - A @ T)[:, q] ** 2), rel=1e-12)
+            assert spectrum.dof(own)[k, q] == pytest.approx(np.trace(A), rel=1e-12)
+            assert spectrum.residual_dof(own)[k, q] == pytest.approx(79.0 - np.trace(A), rel=1e-12)
+    shared = spectrum.rss_by_target(gammas)
+    np.testing.assert_array_equal(spectrum.rss_by_target(gammas[:, None]), shared)
+    np.testing.assert_allclose(spectrum.rss_by_target(np.tile(gammas[:, None], 5)), shared, rtol=1e-13)
+    np.testing.assert_allclose(spectrum.rss(gammas), shared.sum(axis=1), rtol=1e-13)
     ones = direction_sums(spectrum, own, lambda f, r: f + r)
     np.testing.assert_allclose(ones, np.full((3, 5), 7.0), rtol=1e-14)
 
@@ -193,7 +196,7 @@ def test_a_pooled_or_averaged_criterion_is_that_of_its_targets(rule):
     H, T = problem()
     spectrum = Factor.of(H, T, intercept=True).spectrum()
     gammas = np.logspace(-2, 2, 5)
-    each = np.column_stack([rule.criterion(of_targets(spectrum, [q]), gammas) for q in range(5)])
+    each = np.column_stack([rule.criterion(spectrum.of_targets([q]), gammas) for q in range(5)])
     np.testing.assert_allclose(rule.by_target(spectrum, gammas[:, None]), each, rtol=1e-10)
     expected = {"gcv": each.sum(axis=1), "quasi_optimality": each.sum(axis=1), "lcurve": None}
     if rule.name != "lcurve":
@@ -207,9 +210,9 @@ def test_the_complex_step_is_the_derivative_by_log_gamma(rule):
     H, T = problem()
     spectrum, more = evidence(H, T, rule, intercept=True)
     if isinstance(rule, rules.KFold):
-        criterion = partial(errors_by_target, more["folds"])
+        criterion = HeldOutErrors(more["folds"], per_target=True).mean
     else:
-        criterion = partial(rule._of_targets, spectrum)
+        criterion = partial(rule._by_column, spectrum, True)
     searched = Searched(criterion, np.ones(1), np.ones((1, 5)), np.arange(5), spectrum.sigma)
     x, every = np.log(np.array([0.3, 2.0, 20.0, 5.0, 0.7])), np.arange(5)
     found = searched.slope(x, every)
@@ -248,9 +251,9 @@ def test_a_criterion_with_several_minima_is_refined_to_one_that_is_as_good_as_th
         x = np.log(gamma)
         return np.cos(40.0 * x) + 0.1 * (x + 3.0) ** 2
 
-    choice = minimise(rules.GCV(floor=0.0), spectrum, criterion)
+    choice = minimise(rules.GCV(floor=0.0), spectrum, criterion, n_columns=1)
     x = np.log(choice.gamma)
-    value = criterion(np.array([[choice.gamma]]))[0, 0]
+    value = criterion(choice.gamma[None, :])[0, 0]
     assert value <= choice.curve.criterion.min()
     around = criterion(np.exp(x + np.array([[-1e-4], [1e-4]])))
     assert (value <= around).all()

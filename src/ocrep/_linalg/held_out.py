@@ -1,4 +1,18 @@
-"""Held-out errors at one γ: what the sums of the folds prove of them, and a pass over the rows for what they do not."""
+"""Held-out errors at the chosen γ: whether Gram matrices prove them, and a pass over the rows where they do not.
+
+Let C be the features of all rows but one fold, about their mean, W = (CᵀC + γI)⁻¹CᵀT the weights fitted to them, and
+e(W) = ‖T_v − H_vW − b‖² the error on the fold v. Gram matrices are rounded: with E in CᵀC and d in CᵀT, both about ε
+of what was summed, the weights are wrong by (CᵀC + γI)⁻¹(d − EW), and so the error by
+
+    2·gᵀ(CᵀC + γI)⁻¹(d − EW),  g = H_vᵀ(T_v − H_vW − b),
+
+besides the rounding of e itself, which is a quadratic form of the fold's own Gram matrix. With u = (CᵀC + γI)⁻¹g this
+is at most 2‖u‖(‖E‖‖W‖ + ‖d‖): `are_proved` compares this bound with 10⁻¹⁰ of the squares of the held-out targets.
+
+Where the bound is larger, one pass over the rows computes the residuals R = T − HW of the weights of every fold. Then
+(CᵀC + γI)⁻¹(CᵀR − γW) is the step of iterative refinement, which gives back what squaring lost, and the error after
+the step s is e − 2gᵀs, since s² does not matter. γ is an array here: one for all targets, or one for each.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +22,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, to_device_of
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
 from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers, held_out
 from ocrep._linalg.parallel import chunk_rows
 from ocrep._linalg.rows import ChunkEncoder, Encoder, accumulate
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import Spectrum, row_of, summed_as
 
 if TYPE_CHECKING:
     from ocrep._rows.block import Block
@@ -32,8 +46,7 @@ _SUM_ROUNDING = 4.0 * EPS
 def errors_from_rows(folds: FoldFactors, gamma: float | np.ndarray, rows: Rows, encoder: Encoder) -> list[Array]:
     """Σ w(t − prediction)² of each target over each held-out fold, as if the weights had been refitted without it.
 
-    The rows are read once more for the residuals, and for a step of refinement for what sums cost the weights. All
-    factors must be about one shift, as those from sums are.
+    All factors must be about one shift, as those from Gram matrices are.
     """
     fits = [_FoldFit.of(fold, spectrum, gamma) for fold, spectrum in held_out(folds)]
     sums = accumulate(rows, encoder, HeldOutSums.of_no_rows(folds, fits))
@@ -41,21 +54,20 @@ def errors_from_rows(folds: FoldFactors, gamma: float | np.ndarray, rows: Rows, 
 
 
 def are_proved(folds: FoldFactors, gamma: float | np.ndarray, route: Route) -> bool:
-    """Whether the errors that sums give are right to 10⁻¹⁰ of the squares of the held-out targets.
+    """Whether the errors that the factors give are right to 10⁻¹⁰ of the squares of the held-out targets.
 
-    By reflections nothing is squared, and nothing is to be proved. With a γ for each target, each is proved by itself.
+    With reflections nothing is squared, and nothing must be proved. With a γ for each target, each is proved by itself.
     """
     if route == "reflections":
         return True
-    if route == "refined":  # as by reflections: the error goes with κ, and not with its square
-        sharp = max(10.0 * EPS * _condition(spectrum, float(np.min(gamma))) for spectrum in folds.spectra)
-        return sharp <= HELD_OUT_ERROR
+    if route == "refined":  # as with reflections, the error grows with κ, and not with its square
+        least = float(np.min(gamma))
+        return all(10.0 * EPS * _condition(spectrum, least) <= HELD_OUT_ERROR for spectrum in folds.spectra)
     for fold, spectrum in held_out(folds):
         fit = _FoldFit.of(fold, spectrum, gamma)
-        xp, rounding, size = array_namespace(fit.B), fit.rounding(), fit.size()
-        if not isinstance(gamma, np.ndarray):
-            rounding, size = xp.sum(rounding), xp.sum(size)
-        if not bool(xp.all(rounding <= HELD_OUT_ERROR * size)):
+        rounding = summed_as(fit.gamma, fit.rounding())
+        size = summed_as(fit.gamma, fit.size())
+        if not bool(array_namespace(size).all(rounding <= HELD_OUT_ERROR * size)):
             return False
     return True
 
@@ -71,22 +83,23 @@ class _FoldFit:
 
     fold: Factor
     spectrum: Spectrum
-    gamma: float | Array
-    """One for all targets, or one for each."""
+    gamma: Array
+    """One for all targets, (1,), or one for each, (Q,)."""
     B: Array
     away: Array
     """The mean of the features without the fold, about the shift."""
 
     @classmethod
     def of(cls, fold: Factor, spectrum: Spectrum, gamma: float | np.ndarray) -> _FoldFit:
-        solution, shift, M = spectrum.solution(gamma), fold.counts.shift, fold.n_features
+        solution = spectrum.solution(gamma)
         W = solution.weights.T
-        each = to_device_of(W, gamma) if isinstance(gamma, np.ndarray) else gamma
-        xp = array_namespace(W)
+        own = row_of(spectrum, gamma)[0, :]
+        shift_H = fold.counts.shift[: fold.n_features]
         if not fold.counts.intercept:
-            return cls(fold, spectrum, each, W, 0.0 * shift[:M])
-        constant = solution.intercept - shift[M:] + xp.matmul(shift[:M], W)
-        return cls(fold, spectrum, each, xp.concat([constant[None, :], W]), spectrum.mean_H - shift[:M])
+            return cls(fold, spectrum, own, W, 0.0 * shift_H)
+        xp = array_namespace(W)
+        constant = solution.intercept - fold.counts.shift[fold.n_features :] + xp.matmul(shift_H, W)
+        return cls(fold, spectrum, own, xp.concat([constant[None, :], W]), spectrum.mean_H - shift_H)
 
     @property
     def _first(self) -> int:
@@ -94,7 +107,8 @@ class _FoldFit:
 
     def _solved(self, gradient: Array) -> Array:
         """(CᵀC + γ)⁻¹ of Cᵀr, C the features about their mean, for a gradient [1 | H − s]ᵀr."""
-        xp, right = array_namespace(gradient), self.spectrum.right
+        xp = array_namespace(gradient)
+        right = self.spectrum.right
         centred = gradient[self._first :, :] - self.away[:, None] * (gradient[0, :] if self._first else 0.0)
         coordinates = right.coordinates(xp.matrix_transpose(centred))
         damped = coordinates * (self.spectrum.gain(self.gamma) / self.spectrum.sigma)
@@ -105,12 +119,10 @@ class _FoldFit:
         return self.fold.squared_error_by_target(0.0 * self.B[self._first :, :], self.spectrum.mean_T)
 
     def rounding(self) -> Array:
-        """How wrong the error of each target over this fold may be for the rounding of Gram matrices.
-
-        An error E of CᵀC and e of CᵀT moves W by (CᵀC + γ)⁻¹(e − EW), and the error by twice its product with the
-        gradient on the held-out rows; and the error itself is a quadratic form of the fold's own matrix.
-        """
-        xp, spectrum, own = array_namespace(self.B), self.spectrum, self.fold.triangle
+        """How wrong the error of each target over this fold may be because Gram matrices were rounded."""
+        xp = array_namespace(self.B)
+        spectrum = self.spectrum
+        own = self.fold.triangle
         W = self.B[self._first :, :]
         left = own.QtT - xp.matmul(own.R, self.B)
         u = self._solved(xp.matmul(xp.matrix_transpose(own.R), left))
@@ -125,8 +137,11 @@ class _FoldFit:
 
     def corrected(self, sums: HeldOutSums, number: int) -> Array:
         """The error of each target after one step of refinement, whose gradient comes from the rows."""
-        xp, mine = array_namespace(self.B), slice(number * self.B.shape[1], (number + 1) * self.B.shape[1])
-        others, own = sums.others[:, mine], sums.own[:, mine]
+        xp = array_namespace(self.B)
+        n_targets = self.B.shape[1]
+        mine = slice(number * n_targets, (number + 1) * n_targets)
+        others = sums.others[:, mine]
+        own = sums.own[:, mine]
         penalty = self.gamma * self.B[self._first :, :]
         step = self._solved(xp.concat([others[: self._first, :], others[self._first :, :] - penalty]))
         if self._first:

@@ -1,7 +1,18 @@
-"""Exact leave-one-out from the spectrum and, where its left vectors are not known, one more pass over the rows.
+"""Exact leave-one-out errors from the spectrum and, where its left vectors are not known, one more pass over the rows.
 
-Leaving row i out changes its error from the residual r to r/(1 − h), h its leverage. Where h is so near 1 that this is
-rounding noise, a fit of the other rows gives it (`lone_rows`), for all such rows at once.
+With H = UΣVᵀ about the means, row i of √w·H has the coordinates u_i = √w(h_i − mean)ᵀVΣ⁻¹, the leverage
+
+    h_i(γ) = w_i/Σw + Σ_j u_ij²·σ_j²/(σ_j² + γ),
+    1 − h_i(γ) = (1 − w_i/Σw − Σ_j u_ij²) + Σ_j u_ij²·γ/(σ_j² + γ),
+
+and the residual r_i(γ) = (√w(t_i − mean) − u_iᵀUᵀT) + Σ_j u_ij·γ/(σ_j² + γ)·(UᵀT)_j. Refitted without row i, its
+error is r_i/(1 − h_i) (Allen, 1974), intercept included: n refits for the price of one pass. Of a whole weight w,
+which stands for w equal rows, one row is left out; then 1 − h_i/w takes the place of 1 − h_i.
+
+Two cases need care. With as many directions as rows, or where a row alone decides a direction, the brackets are zero,
+r and 1 − h both vanish with γ, and γ is divided out of both (`_Block`). And where h is near 1 but the bracket is not
+zero, it is what rounding left of 1 − Σu²: such rows of high leverage (a sentinel of 10¹⁰, the only row of a category)
+are judged by a fit of all other rows (`HighLeverage`, whose derivation is below), for all of them at once.
 """
 
 from __future__ import annotations
@@ -47,7 +58,7 @@ from ocrep._linalg.triangle import rank_tolerance
 # outside the row space of H counts with 1/γ.
 
 
-# Above it, 1 − h and the residual keep nine digits.
+# Above this 1 − h, it and the residual keep nine digits.
 _LEAST_LEFT = 1e-6
 MOST_NOISE = 1e-9
 """A share of noise that costs leave-one-out errors no more than these digits."""
@@ -65,7 +76,7 @@ def noise_of(spectrum: Spectrum, U: Array, outside: Array, gamma: float) -> Arra
     Such a row nearly decides a direction alone, as a sentinel of 10¹⁰ does, or the only row of a category. Coordinates
     of a row c carry noise of ε‖c‖, and those of U = CVΣ⁻¹ noise of ε‖c‖/σ. Its share in the norm of the row of
     U(Σ² + γ)^−½ is what errors of leave-one-out inherit. And what `outside`, 1 − Σu², tells of the other rows has noise
-    of a few ε, which counts beside 1 − h.
+    of a few ε, which counts in comparison with 1 − h.
     """
     xp = array_namespace(U)
     high = outside < _LEAST_LEFT
@@ -101,7 +112,8 @@ class HighLeverage:
     @classmethod
     def of(cls, others: Spectrum, H: Array, T: Array, weight: Array, *, one: bool) -> HighLeverage:
         """Rows of features H; with `one`, one of the equal rows that a whole weight stands for is left out."""
-        xp, B = array_namespace(H), H - others.mean_H
+        xp = array_namespace(H)
+        B = H - others.mean_H
         inside = others.right.coordinates(B)
         outside = B[:, :0]
         if others.rank < B.shape[1]:
@@ -138,7 +150,9 @@ class HighLeverage:
 
     def _alpha_and_left(self, gamma: float) -> tuple[Array, Array]:
         """α, m × targets, and 1 − h of the weight that is left out, m × 1."""
-        xp, others, weight = array_namespace(self.T), self.spectrum, self.weight
+        xp = array_namespace(self.T)
+        others = self.spectrum
+        weight = self.weight
         r = self.T - others.mean_T - xp.matmul(self.inside, others.gain(gamma)[:, None] * others.UtT)
         scale, Z, diagonal = self._inverse_root(gamma)
         alpha = xp.matmul(Z, xp.matmul(xp.matrix_transpose(Z), r / scale[:, None])) / scale[:, None]
@@ -151,8 +165,11 @@ class HighLeverage:
         K from products loses as many digits as its condition number has; where these are too many, a root of K does
         not need the products.
         """
-        xp, others, m = array_namespace(self.T), self.spectrum, self.T.shape[0]
-        root_gamma, inside = self._root_gamma(gamma), self.inside / xp.sqrt(others.sigma**2 + gamma)
+        xp = array_namespace(self.T)
+        others = self.spectrum
+        m = self.T.shape[0]
+        root_gamma = self._root_gamma(gamma)
+        inside = self.inside / xp.sqrt(others.sigma**2 + gamma)
         K = xp.matmul(inside, xp.matrix_transpose(inside)) + self.outside_products / root_gamma**2
         K = K + 1.0 / others.weight_sum if others.intercept_fitted else K
         own = xp.eye(m, dtype=xp.float64, device=device_of(K)) / xp.sqrt(self.weight)
@@ -171,7 +188,8 @@ class HighLeverage:
 
     def _root_gamma(self, gamma: float) -> float:
         """√γ, but for γ = 0 its limit: a number far below what the rank tolerance lets pass."""
-        others, xp = self.spectrum, array_namespace(self.T)
+        others = self.spectrum
+        xp = array_namespace(self.T)
         size = float(xp.max(xp.linalg.diagonal(self.outside_products))) ** 0.5
         if gamma > 0.0:
             return max(gamma**0.5, size / _FARTHEST)
@@ -186,10 +204,11 @@ def _inverted(R: Array) -> tuple[Array, Array]:
 
 
 # ------------------------------------------------------------------------------
+# All rows.
 
-# So many rows of high leverage are left out with the help of another fit, those with the most noise. It bounds the
-# time, which grows with the square of their number; the others are right to fewer digits.
-_MOST_APART = 256
+# The most rows of high leverage that are judged by another fit: those with the most noise. The limit bounds the time,
+# which grows with the square of their number; the other rows are right to fewer digits.
+_MOST_HIGH_LEVERAGE = 256
 
 
 def press(spectrum: Spectrum, rows: EncodedRows, gamma: Array) -> Array:
@@ -199,8 +218,8 @@ def press(spectrum: Spectrum, rows: EncodedRows, gamma: Array) -> Array:
 
 def press_by_target(spectrum: Spectrum, rows: EncodedRows, gamma: Array) -> Array:
     """The same for each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
-    xp, total = array_namespace(gamma), 0.0
-    apart = _Apart(spectrum, rows, float(xp.min(gamma)))
+    total: Array = 0.0
+    apart = _Apart(spectrum, rows, float(array_namespace(gamma).min(gamma)))
     for block, _ in _blocks(spectrum, rows, apart):
         total = total + block.squared_errors(gamma, but=block.noise > MOST_NOISE)
     for block in apart.closed():
@@ -220,8 +239,11 @@ def left_out_outputs(
     Whole weights are frequencies: one of the equal rows that a weight stands for is left out. An array holds one γ for
     each target. Of many targets, `kept_of` keeps less than all of T.
     """
-    xp, row, solution = array_namespace(spectrum.sigma), row_of(spectrum, gamma), spectrum.solution(gamma)
-    apart, found = _Apart(spectrum, rows, float(np.min(gamma))), []
+    xp = array_namespace(spectrum.sigma)
+    row = row_of(spectrum, gamma)
+    solution = spectrum.solution(gamma)
+    apart = _Apart(spectrum, rows, float(np.min(gamma)))
+    found = []
     for block, (H, T, weight) in _blocks(spectrum, rows, apart, read=True):
         T = as_columns(T)
         left = block.leverage_left(row)
@@ -247,10 +269,15 @@ def left_out_errors(spectrum: Spectrum, rows: EncodedRows, gamma: float | np.nda
     1/√(w(1 − h_i)), and the result √w·residual/√(1 − h_i), for each target. Of rows that whole weights repeat, one is
     left out, and with the errors comes how often each stands for an equal one.
     """
-    xp, row = array_namespace(spectrum.sigma), row_of(spectrum, gamma)
-    apart, found, all_times, counted = _Apart(spectrum, rows, float(np.min(gamma))), [], [], []
+    xp = array_namespace(spectrum.sigma)
+    row = row_of(spectrum, gamma)
+    apart = _Apart(spectrum, rows, float(np.min(gamma)))
+    found: list[Array] = []
+    all_times: list[Array] = []
+    counted: list[Array] = []
     for block, _ in _blocks(spectrum, rows, apart):
-        left, root = block.leverage_left(row), block.root_weight
+        left = block.leverage_left(row)
+        root = block.root_weight
         root = xp.where(root > 0.0, root, xp.ones_like(root))
         times = xp.round(root * root) if block.frequencies else xp.ones_like(root)
         if block.frequencies:
@@ -317,7 +344,8 @@ class _Apart:
         """The rows with the most noise, as a fit of all other rows sees them; None if no row was put apart."""
         if not self._met:
             return None
-        xp, chosen = array_namespace(self.spectrum.sigma), np.flatnonzero(np.concatenate(self._chosen()))
+        xp = array_namespace(self.spectrum.sigma)
+        chosen = np.flatnonzero(np.concatenate(self._chosen()))
         parts = [(H, block.T, block.root_weight**2) for block, H in self._met]
         H, T, weight = (take_rows(xp.concat(list(part)), chosen) for part in zip(*parts, strict=True))
         left_out = [places[mine] for places, mine in zip(self._places, self._chosen(), strict=True)]
@@ -327,7 +355,8 @@ class _Apart:
 
     def put(self, blocks: list[Array], values: Array) -> list[Array]:
         """The blocks with the values of these rows in their places."""
-        changed, start = [], 0
+        changed = []
+        start = 0
         for block, places, chosen in zip(blocks, self._places, self._chosen(), strict=True):
             mine = places[chosen]
             if len(mine):
@@ -341,7 +370,7 @@ class _Apart:
         """Which of them have the most noise, block by block."""
         noise = np.concatenate([np.empty(0), *(to_host(block.noise) for block, _ in self._met)])
         chosen = np.zeros(len(noise), dtype=bool)
-        chosen[np.argsort(-noise, kind="stable")[:_MOST_APART]] = True
+        chosen[np.argsort(-noise, kind="stable")[:_MOST_HIGH_LEVERAGE]] = True
         return np.split(chosen, np.cumsum([len(places) for places in self._places])[:-1])
 
 
@@ -423,13 +452,16 @@ class _Block:
     @property
     def frequencies(self) -> bool:
         """Whether all weights, those of other blocks too, are whole: so often was each row seen."""
-        xp, weight = array_namespace(self.U), self.root_weight**2
+        xp = array_namespace(self.U)
+        weight = self.root_weight**2
         whole = xp.abs(weight - xp.round(weight)) <= 4.0 * EPS * weight
         return self.spectrum.n == self.spectrum.weight_sum and bool(xp.all(whole))
 
     def squared_errors(self, gamma: Array, but: Array | None = None) -> Array:
         """Σ w(t − left-out prediction)² over the rows, `but` for some, γ × targets."""
-        xp, entries, own = array_namespace(self.U), max(*self.U.shape, 1), gamma.shape[1] > 1
+        xp = array_namespace(self.U)
+        entries = max(*self.U.shape, 1)
+        own = gamma.shape[1] > 1
         found: list[Array] = []
         for some in slices_of(gamma.shape[0], entries):
             errors = []
@@ -465,7 +497,9 @@ class _Block:
 
     def _with_limit(self, gamma: Array, rows: Array, z: Array, rest: Array) -> Array:
         """rest + rows·(shrinkage·z), or rows·(shrinkage·z/γ) for the rows inside; rows × γ × targets."""
-        xp, spectrum, inside = array_namespace(rows), self.spectrum, self.inside[:, :, None]
+        xp = array_namespace(rows)
+        spectrum = self.spectrum
+        inside = self.inside[:, :, None]
 
         def times(factors: Array) -> Array:
             X = xp.permute_dims(factors, (2, 0, 1)) * z[:, None, :]

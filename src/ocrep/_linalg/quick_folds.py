@@ -1,14 +1,23 @@
 """`QuickFolds`: held-out errors through eigenvalues of Gram matrices, confirmed where γ was chosen.
 
-Squaring costs an error about ε·σ₁²/γ of its size, so γ must be large enough. Where it was chosen, the weights are
-refined with the rows themselves until they are as right as those by reflections: that gives the exact errors, and the
-difference shows how good the whole curve is.
+Let A be the rows of all folds but one, about their means, with targets T, and X those of that fold, about the same
+means. One eigendecomposition of the smaller of AᵀA and AAᵀ, which is far faster than an SVD of A, gives the weights of
+every γ:
+
+    AᵀA = VΛVᵀ:  W = V(Λ + γI)⁻¹VᵀAᵀT,      AAᵀ = UΛUᵀ:  W = AᵀU(Λ + γI)⁻¹UᵀT,
+
+and the predictions of the fold are XV, or XAᵀU, times the rest.
+
+Squaring costs: the weights are wrong by about ε·σ₁²/γ of themselves. So the errors are confirmed at the γ that was
+chosen. There the weights are refined with A itself, W ← W + (AᵀA + γI)⁻¹(Aᵀ(T − AW) − γW), until they are as good as
+those by reflections; each step leaves ε·σ₁²/γ of the error before it. They give the exact error, and its difference
+from the quick one shows how good the curve is from this γ on, because squaring costs less where γ is larger. A γ that
+is not confirmed is chosen again by the exact folds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -22,15 +31,19 @@ from ocrep._linalg.factor import Factor, root_about
 from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.gram import RESIDUAL_SHARE
 from ocrep._linalg.parallel import at_once
-from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of, squared_errors
+from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of, squared_errors, summed_as
 from ocrep._linalg.triangle import are_varying, rank_tolerance, without_constants
 
-# 64 MB of float64: beyond that the rows are not copied, nor beyond 2 MB where they are much shorter than wide.
-_MOST_ENTRIES, _FEW_ENTRIES, _MUCH_WIDER = 2**23, 2**18, 8
+# 64 MB of float64: more rows than that are not copied. Where there are more than eight times as many features as rows,
+# the limit is 2 MB.
+_MOST_ENTRIES = 2**23
+_MOST_ENTRIES_WIDE = 2**18
+_WIDE = 8
 # The largest difference from the exact error, at the γ that was chosen.
 _CONFIRMED = 1e-7
-# Each step of refinement leaves about ε·σ₁²/γ of the error before it: from here on one is needed, and then two.
-_ONE_STEP, _TWO_STEPS = 1e-13, 1e-8
+# From this ε·σ₁²/γ on, one step of refinement is needed, and then two.
+_ONE_STEP = 1e-13
+_TWO_STEPS = 1e-8
 # Eigenvalues below this many times ε·λ₁ are rounding.
 _NOISE = 16.0
 # γ = σ₁·σ_p is right to 10⁻⁶ if λ_p, refined, is above this share of λ₁.
@@ -47,7 +60,7 @@ class _Roots:
     H: np.ndarray
     T: np.ndarray
     left: np.ndarray
-    """What no weights can explain of each target, squared, beside these rows."""
+    """What no weights can explain of each target, squared, in addition to these rows."""
 
     @classmethod
     def of(cls, factor: Factor, shift: Array) -> _Roots:
@@ -102,12 +115,14 @@ class QuickFit:
     """All folds but one, by the eigenvalues of AAᵀ or AᵀA, whichever is smaller, and the fold that they predict."""
 
     def __init__(self, training: _Roots, held_out: _Roots, shift: np.ndarray) -> None:
-        means = training.means()
         M = training.H.shape[1]
-        self._mean_H, self._mean_T = shift[:M] + means[0], shift[M:] + means[1]
+        mean_H, mean_T = training.means()
+        self._mean_H = shift[:M] + mean_H
+        self._mean_T = shift[M:] + mean_T
         self._A, self._T = training.centred(shift)
-        self._X, self._Y = held_out.about(*means)
-        self._left, self._unexplained = held_out.left, training.left
+        self._X, self._Y = held_out.about(mean_H, mean_T)
+        self._unexplained = training.left
+        self._left = held_out.left
         self._wide = self._A.shape[0] < self._A.shape[1]
         A = self._A
         values, self._vectors = np.linalg.eigh(A @ A.T if self._wide else A.T @ A)
@@ -123,30 +138,37 @@ class QuickFit:
         """The SVD of training rows no fewer than features; None where squaring costs σ_p or the residual too much."""
         if not self._values[0] > _CLEAR_SHARE * self._values[-1]:
             return None
-        sigma, Vt = np.sqrt(self._values)[::-1], self._vectors.T[::-1]
+        sigma = np.sqrt(self._values)[::-1]
+        Vt = self._vectors.T[::-1]
         sigma[-1] = np.linalg.norm(self._A @ Vt[-1])
-        UtT, total = self._z[::-1] / sigma[:, None], np.sum(self._T * self._T, axis=0) + self._unexplained
+        UtT = self._z[::-1] / sigma[:, None]
+        total = np.sum(self._T * self._T, axis=0) + self._unexplained
         residual = total - np.sum(UtT * UtT, axis=0)
         varying = are_varying(np.sqrt(total), self._mean_T, counts.weight_sum)  # else it is zero up to rounding
         if not np.all(varying & (residual > RESIDUAL_SHARE * total)):
             return None
-        mean, known = np.concatenate([self._mean_H, self._mean_T]), {"sigma": sigma, "right": StoredVectors(Vt)}
-        return spectrum_of(counts, mean, **known, UtT=UtT, residual=residual, discarded=sigma[:0])
+        return spectrum_of(
+            counts,
+            np.concatenate([self._mean_H, self._mean_T]),
+            sigma=sigma,
+            right=StoredVectors(Vt),
+            UtT=UtT,
+            residual=residual,
+            discarded=sigma[:0],
+        )
 
-    def of_targets(self, targets: Any) -> QuickFit:
-        """The same rows with some of the targets."""
-        some = copy(self)
-        for name in ("_T", "_Y", "_z", "_left", "_unexplained", "_mean_T"):
-            setattr(some, name, getattr(self, name)[..., targets])
-        return some
+    def squared_errors(self, gamma: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
+        """Σ w(t − prediction)² of each target over the rows held out, or of some by their numbers, γ × targets.
 
-    def squared_errors(self, gamma: np.ndarray) -> np.ndarray:
-        """Σ w(t − prediction)² over the rows held out, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
+        γ has the shape (G, 1), or (G, targets) for one each.
+        """
 
         def gain(gamma: np.ndarray) -> np.ndarray:
             return 1.0 / (self._values + gamma[..., None])
 
-        return squared_errors(self._rotated, self._z, self._Y, gamma, gain) + self._left
+        some = slice(None) if targets is None else targets
+        errors = squared_errors(self._rotated, self._z[:, some], self._Y[:, some], gamma, gain)
+        return errors + self._left[some]
 
     def refined(self, gamma: float | np.ndarray) -> Refined:
         """The output layer of one γ, or one for each target, refined until squaring costs nothing, and its error."""
@@ -163,7 +185,9 @@ class QuickFit:
 
     def _step(self, W: np.ndarray, T: np.ndarray, gamma: np.ndarray) -> np.ndarray:
         """What is missing from the weights, by the slope at the rows themselves."""
-        A, V, scale = self._A, self._vectors, self._values[:, None] + gamma
+        A = self._A
+        V = self._vectors
+        scale = self._values[:, None] + gamma
         slope = A.T @ (T - A @ W) - gamma * W
         if self._wide:  # (AᵀA + γ)⁻¹ = (I − Aᵀ(AAᵀ + γ)⁻¹A)/γ
             return (slope - A.T @ (V @ (V.T @ (A @ slope) / scale))) / gamma
@@ -187,25 +211,17 @@ class QuickFolds(FoldFactors):
 
     def refined(self, gamma: float | np.ndarray) -> list[Refined]:
         """The output layer of one γ, or one for each target, without each fold, and its error there, exact."""
+        gamma = np.atleast_1d(gamma)
         known = self.__dict__.get("_refined")
         if known is None or not np.array_equal(known[0], gamma):
             known = self.__dict__["_refined"] = gamma, [part.refined(gamma) for part in self.fits]
         return known[1]
 
-    def confirms(self, gamma: float) -> bool:
-        """Whether the errors at γ are right, and so those at all larger γ."""
-        if not gamma > 0.0:
-            return False
-        quick, exact = (
-            self.squared_errors(np.array([gamma]))[:, 0],
-            np.array([r.squared_error for r in self.refined(gamma)]),
-        )
-        return bool(np.all(np.abs(quick - exact) <= _CONFIRMED * exact))
-
-    def confirms_each(self, gamma: np.ndarray) -> np.ndarray:
-        """The same of each target with a γ of its own."""
-        quick = np.stack([part.squared_errors(gamma[None, :])[0] for part in self.fits])
-        exact = np.stack([part.squared_errors for part in self.refined(np.where(gamma > 0.0, gamma, 1.0))])
+    def confirms(self, gamma: np.ndarray) -> np.ndarray:
+        """Whether the errors at γ are right, and so those at all larger γ: of all targets, (1,), or of each, (Q,)."""
+        positive = np.where(gamma > 0.0, gamma, 1.0)  # nothing can be said of γ = 0
+        quick = summed_as(gamma, np.stack([part.squared_errors(positive[None, :])[0] for part in self.fits]))
+        exact = summed_as(gamma, np.stack([part.squared_errors for part in self.refined(positive)]))
         return (gamma > 0.0) & np.all(np.abs(quick - exact) <= _CONFIRMED * exact, axis=0)
 
     def plain(self) -> FoldFactors:
@@ -215,8 +231,8 @@ class QuickFolds(FoldFactors):
     @property
     def tall(self) -> bool:
         """Whether no training part has fewer rows than features."""
-        heights = [len(roots.H) for roots in self._roots]
-        return sum(heights) - max(heights) >= self._filled[0].n_features
+        lengths = [len(roots.H) for roots in self._roots]
+        return sum(lengths) - max(lengths) >= self._filled[0].n_features
 
     def spectra_and_fits(self) -> Iterator[tuple[Spectrum | None, QuickFit]]:
         """Each fold as the others predict it, with their spectrum where it is certain."""
@@ -226,8 +242,8 @@ class QuickFolds(FoldFactors):
 
     def rough_spectrum(self) -> RoughSpectrum | None:
         """The singular values of all rows from eigenvalues; None where H is zero."""
-        roots, counts = _stacked(self._roots), self._filled[0].counts
-        A, _ = roots.centred(counts.shift)
+        counts = self._filled[0].counts
+        A, _ = _stacked(self._roots).centred(counts.shift)
         # The kernel of centred rows has one eigenvalue that is zero.
         zero = int(counts.intercept and A.shape[0] < A.shape[1])
         A = A.T if A.shape[0] < A.shape[1] else A
@@ -235,17 +251,25 @@ class QuickFolds(FoldFactors):
         values = np.linalg.eigvalsh(gram)[::-1]
         if not values[0] > SMALLEST**2:
             return None
-        largest, noise = float(values[0]), _NOISE * EPS * float(values[0])
-        sigma = np.sqrt(values[values > noise])
+        largest = float(values[0])
+        sigma = np.sqrt(values[values > _NOISE * EPS * largest])
         if len(sigma) < len(values) - zero:
             certain = largest**0.5 * float(sigma[-1])  # nothing smaller than σ₁ times the least that was found
             sigma = np.append(sigma, rank_tolerance(counts.n_features, largest**0.5))
         else:
             sigma[-1] = _refined_singular_value(A, gram, float(sigma[-1]))
             certain = 0.0 if sigma[-1] ** 2 > _CERTAIN_SHARE * largest else 2.0 * largest**0.5 * float(sigma[-1])
-        UtT = np.zeros((len(sigma), counts.n_targets))
-        known = {"sigma": sigma, "UtT": UtT, "residual": UtT[0], "discarded": sigma[:0]}
-        return RoughSpectrum(spectrum_of(counts, counts.shift, right=_NoVectors(counts.n_features), **known), certain)
+        # What only vectors would tell is not a number.
+        spectrum = spectrum_of(
+            counts,
+            counts.shift,
+            sigma=sigma,
+            right=StoredVectors(np.broadcast_to(np.nan, (len(sigma), counts.n_features))),
+            UtT=np.zeros((len(sigma), counts.n_targets)),
+            residual=np.zeros(counts.n_targets),
+            discarded=sigma[:0],
+        )
+        return RoughSpectrum(spectrum, certain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -277,25 +301,6 @@ def _refined_singular_value(A: np.ndarray, gram: np.ndarray, sigma: float) -> fl
     return float(np.linalg.norm(A @ v))
 
 
-@dataclass(frozen=True, slots=True)
-class _NoVectors:
-    """Vectors that nobody asks for."""
-
-    n_features: int
-
-    def transposed(self) -> Array:
-        raise NotImplementedError
-
-    def times(self, x: Array) -> Array:
-        raise NotImplementedError
-
-    def squared_columns(self, sigma: Array) -> Array:
-        raise NotImplementedError
-
-    def coordinates(self, H: Array) -> Array:
-        raise NotImplementedError
-
-
 def quick_folds(folds: FoldFactors) -> QuickFolds | None:
     """The same folds, quick; None where their spectra are known, where they are too large, or on a device."""
     if isinstance(folds, QuickFolds):
@@ -304,9 +309,9 @@ def quick_folds(folds: FoldFactors) -> QuickFolds | None:
     if "spectra" in folds.__dict__ or len(filled) < 2:
         return None
     width = filled[0].n_features
-    height = sum(factor.rows.n_rows if factor.rows else width for factor in filled)
-    most = _FEW_ENTRIES if width > _MUCH_WIDER * height else _MOST_ENTRIES
-    if not isinstance(filled[0].counts.shift, np.ndarray) or height * width > most:
+    n_rows = sum(factor.rows.n_rows if factor.rows else width for factor in filled)
+    most = _MOST_ENTRIES_WIDE if width > _WIDE * n_rows else _MOST_ENTRIES
+    if not isinstance(filled[0].counts.shift, np.ndarray) or n_rows * width > most:
         return None
     quick = QuickFolds(folds.plan, folds.factors, folds.n_read)
     quick.__dict__["_plain"] = folds

@@ -1,4 +1,24 @@
-"""`Spectrum`: the SVD of H seen through its targets; every quantity that depends on γ is read here."""
+"""`Spectrum`: the SVD of H as its targets see it; everything that depends on γ is read off it.
+
+With H = UΣVᵀ of numerical rank p, about the means if there is an intercept, and z = UᵀT, the fit of min ‖HW − T‖² +
+γ‖W‖² is diagonal. For each direction j it has the
+
+    gain       D = σ/(σ² + γ), the singular values of H^reg = (HᵀH + γI)⁻¹Hᵀ,
+    filter     f = σ²/(σ² + γ) = σ·D, the part of z that is fitted,
+    shrinkage  r = γ/(σ² + γ) = (γ/σ)·D, the part of z that is left,
+
+and so W = V(D∘z), ‖HW − T‖² = Σ_j r_j²z_j² + ‖T − UUᵀT‖², tr H·H^reg = Σ_j f_j, and μ(H^reg) = max D/min D. Each γ
+costs O(p) for each target, whatever the number of rows. D is computed as 1/(σ + γ/σ), in which σ² cannot underflow,
+and r never as 1 − f, which cancels where γ is small.
+
+γ is an array whose last axis goes with the targets: one γ for all of them, (…, 1), or one for each, (…, Q). Only
+users give and get numbers. γ may be complex: a complex step gives derivatives by γ (`ocrep.rules.search`).
+
+Rows that were not in the fit enter by their inner products with V: with X about the means of the fit and P = XV,
+their predictions are P(D∘z). G values of γ for Q targets take G·Q products of P with a vector; but D falls smoothly
+in γ, and all D of a range of γ are combinations of a few, so that a few products with a matrix are enough
+(`squared_errors`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +30,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ocrep._documentation import function_of_gamma
-from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, matmul_each, take_rows, to_host
+from ocrep._linalg.arrays import (
+    EPS,
+    Array,
+    array_namespace,
+    device_of,
+    matmul_each,
+    take_columns,
+    take_rows,
+    to_host,
+)
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.parallel import slices_of
 
@@ -93,7 +122,8 @@ class Spectrum:
     """H = U Σ Vᵀ restricted to its numerical rank p, and the targets T in the basis U (paper, eq. 12).
 
     With an intercept, H and T stand for the centred H and T. All methods take γ as a number or as a
-    one-dimensional array; an array gives one result per γ along the first axis.
+    one-dimensional array; an array gives one result per γ along the first axis. Quantities of each direction or of H
+    take γ of any shape, and `rss_by_target` also γ of shape (n_gammas, Q), which has one for each target.
 
     Parameters
     ----------
@@ -158,7 +188,7 @@ class Spectrum:
 
     def __repr__(self) -> str:
         return (
-            f"Spectrum(rank={self.rank}, n={self.n}, n_targets={self.UtT.shape[1]}, "
+            f"Spectrum(rank={self.rank}, n={self.n}, n_targets={self.n_targets}, "
             f"largest={self.largest:.3g}, smallest={self.smallest:.3g}, intercept_fitted={self.intercept_fitted})"
         )
 
@@ -166,6 +196,11 @@ class Spectrum:
     def rank(self) -> int:
         """The numerical rank p."""
         return self.sigma.shape[0]
+
+    @property
+    def n_targets(self) -> int:
+        """The number of targets Q."""
+        return self.UtT.shape[1]
 
     @property
     def Vt(self) -> Array:  # noqa: N802 - the paper's symbol
@@ -205,19 +240,20 @@ class Spectrum:
     @function_of_gamma("array of shape (…)", "One number for each γ.")
     def dof(self, gamma: float | Array) -> Array:
         """Effective degrees of freedom: tr H(HᵀH + γI)⁻¹Hᵀ, the intercept not counted."""
-        return array_namespace(self.sigma).sum(self.filter(gamma), axis=-1)
+        return direction_sums(self, gamma, lambda f, _: f)
 
     @function_of_gamma("array of shape (…)", "One number for each γ.")
     def residual_dof(self, gamma: float | Array) -> Array:
         """Residual degrees of freedom, n − dof − intercept = tr(I − A(γ)), summed so that it keeps its digits."""
         free = self.n - self.rank - int(self.intercept_fitted)
-        return free + array_namespace(self.sigma).sum(self.shrinkage(gamma), axis=-1)
+        return free + direction_sums(self, gamma, lambda _, r: r)
 
     @function_of_gamma("array of shape (…, Q)", "One number for each target.")
     def rss_by_target(self, gamma: float | Array) -> Array:
         """Residual sum of squares ‖HW − T‖² for each target."""
-        shrinkage = self.shrinkage(gamma)
-        return array_namespace(shrinkage).matmul(shrinkage * shrinkage, self.UtT * self.UtT) + self.residual
+        gamma = _as_array(gamma, self.sigma)
+        gamma = gamma if gamma.ndim == 2 else gamma[..., None]
+        return direction_sums(self, gamma, lambda _, r: r * r, self.UtT * self.UtT) + self.residual
 
     @function_of_gamma("array of shape (…)", "One number for each γ.")
     def rss(self, gamma: float | Array) -> Array:
@@ -236,7 +272,8 @@ class Spectrum:
     @function_of_gamma("array of shape (…)", "One number for each γ.")
     def condition(self, gamma: float | Array = 0.0) -> Array:
         """Condition number μ(H^reg) = D_max/D_min (eq. 26); γ = 0 gives μ(H) = σ₁/σ_p; NaN when H is zero."""
-        xp, gamma = array_namespace(self.sigma), _per_direction(gamma, self.sigma)
+        xp = array_namespace(self.sigma)
+        gamma = _per_direction(gamma, self.sigma)
         if not self.rank:
             return gamma[..., 0] * math.nan
         # D rises up to σ = √γ and falls beyond: only the σ next to √γ and the two at the ends matter.
@@ -261,19 +298,26 @@ class Spectrum:
     def solution(self, gamma: float | np.ndarray) -> Solution:
         """What a model of this γ consists of; an array holds one γ for each target."""
         xp = array_namespace(self.sigma)
-        if isinstance(gamma, np.ndarray):
-            gains = xp.matrix_transpose(self.gain(gamma))
-            condition: Any = to_host(self.condition(gamma))
-        else:
-            gains, condition = self.gain(gamma)[:, None], float(self.condition(gamma))
-        weights = self.right.times(gains * self.UtT)
+        own = row_of(self, gamma)[0, :]
+        weights = self.right.times(xp.matrix_transpose(self.gain(own)) * self.UtT)
+        condition = to_host(self.condition(own))
         return Solution(
             weights=weights.T,
             intercept=self.mean_T - xp.matmul(self.mean_H, weights),
             singular_values=self.singular_values,
             rank=self.rank,
             condition=float(self.condition()),
-            regularized_condition=condition,
+            regularized_condition=condition if isinstance(gamma, np.ndarray) else float(condition[0]),
+        )
+
+    def of_targets(self, targets: Any) -> Spectrum:
+        """The same features with some of the targets, by a slice or their numbers; nothing is factored anew."""
+        return replace(
+            self,
+            UtT=take_columns(self.UtT, targets),
+            residual=take_columns(self.residual, targets),
+            mean_T=take_columns(self.mean_T, targets),
+            left=self.left and replace(self.left, T=take_columns(self.left.T, targets)),
         )
 
 
@@ -306,11 +350,16 @@ def spectrum_of(
     )
 
 
-def _per_direction(gamma: float | Array, sigma: Array) -> Array:
-    """γ as an array that goes with one number per direction; complex γ stay complex."""
+def _as_array(gamma: float | Array, sigma: Array) -> Array:
+    """γ in the library and on the device of σ; complex γ stay complex."""
     xp = array_namespace(sigma)
     dtype = xp.complex128 if "complex" in str(getattr(gamma, "dtype", "")) else xp.float64
-    return xp.asarray(gamma, dtype=dtype, device=device_of(sigma))[..., None]
+    return xp.asarray(gamma, dtype=dtype, device=device_of(sigma))
+
+
+def _per_direction(gamma: float | Array, sigma: Array) -> Array:
+    """γ with one more axis, for the directions."""
+    return _as_array(gamma, sigma)[..., None]
 
 
 def sizes_of(spectrum: Spectrum) -> dict[str, float]:
@@ -325,7 +374,7 @@ def sizes_of(spectrum: Spectrum) -> dict[str, float]:
 
 
 # ------------------------------------------------------------------------------
-# Sums over the directions of H for each target, under one γ for all targets or one for each.
+# γ as an array: one for all targets, or one for each.
 
 
 def row_of(spectrum: Spectrum, gamma: float | np.ndarray) -> Array:
@@ -334,49 +383,51 @@ def row_of(spectrum: Spectrum, gamma: float | np.ndarray) -> Array:
     return xp.reshape(xp.asarray(gamma, dtype=xp.float64, device=device_of(spectrum.sigma)), (1, -1))
 
 
-def direction_sums(
-    spectrum: Spectrum, gamma: Array, weighting: Callable[[Array, Array], Array], values: Array | None = None
-) -> Array:
-    """Σ_j weighting(f_j, r_j)·v_jq with f = σ²/(σ² + γ) and r = γ/(σ² + γ).
+def summed_as(gamma: Any, values: Array) -> Array:
+    """What is known of each target (the last axis), as γ is: added up where all targets share one γ."""
+    shared = gamma.shape[-1] == 1
+    return array_namespace(values).sum(values, axis=-1, keepdims=True) if shared else values
 
-    γ has the shape (G, 1), the same for all targets, or (G, Q). `values` is p × Q, or None for ones. γ may be complex.
+
+def direction_sums(
+    spectrum: Spectrum, gamma: float | Array, factor: Callable[[Array, Array], Array], values: Array | None = None
+) -> Array:
+    """Σ_j factor(f_j, r_j)·v_jq with the filter f and the shrinkage r; γ may be complex.
+
+    With `values` v, p × Q, γ has the shape (…, 1) or (…, Q), and the result (…, Q). Without, v is 1, γ has any shape,
+    and the result has the same.
     """
+    gamma = _as_array(gamma, spectrum.sigma)
     xp = array_namespace(gamma)
 
-    def weights(gamma: Array) -> Array:
-        return weighting(spectrum.filter(gamma), spectrum.shrinkage(gamma))
+    def factors(gamma: Array) -> Array:
+        return factor(spectrum.filter(gamma), spectrum.shrinkage(gamma))
 
-    if gamma.shape[1] == 1:
-        w = weights(gamma[:, 0])
-        return xp.sum(w, axis=1)[:, None] if values is None else xp.matmul(w, xp.astype(values, w.dtype, copy=False))
+    if gamma.ndim < 2 and values is None:
+        return xp.sum(factors(gamma), axis=-1)
+    if gamma.shape[-1] == 1:
+        shared = factors(gamma[..., 0])
+        if values is None:
+            return xp.sum(shared, axis=-1)[..., None]
+        return xp.matmul(shared, xp.astype(values, shared.dtype, copy=False))
     parts = []
-    for some in slices_of(gamma.shape[1], gamma.shape[0] * max(spectrum.rank, 1)):
-        w = weights(gamma[:, some])
-        parts.append(xp.sum(w if values is None else w * xp.matrix_transpose(values[:, some]), axis=-1))
-    return xp.concat(parts, axis=1)
-
-
-def rss(spectrum: Spectrum, gamma: Array) -> Array:
-    """‖HW − T‖² of each target, γ × targets."""
-    return direction_sums(spectrum, gamma, lambda _, r: r * r, spectrum.UtT**2) + spectrum.residual
-
-
-def dof(spectrum: Spectrum, gamma: Array) -> Array:
-    """Effective degrees of freedom without the intercept, in the shape of γ."""
-    return direction_sums(spectrum, gamma, lambda f, _: f)
-
-
-def residual_dof(spectrum: Spectrum, gamma: Array) -> Array:
-    """n − dof − intercept in the shape of γ, summed from the shrinkages so that it keeps its digits."""
-    free = spectrum.n - spectrum.rank - int(spectrum.intercept_fitted)
-    return free + direction_sums(spectrum, gamma, lambda _, r: r)
+    # γ × targets × directions may be too large for memory: some targets at a time.
+    for some in slices_of(gamma.shape[-1], math.prod(gamma.shape[:-1]) * max(spectrum.rank, 1)):
+        own = factors(gamma[..., some])
+        parts.append(xp.sum(own if values is None else own * xp.matrix_transpose(values[:, some]), axis=-1))
+    return xp.concat(parts, axis=-1)
 
 
 def pooled(spectrum: Spectrum) -> Spectrum:
     """One target with the sums of squares of all: under one γ, their rss and ‖W‖ are its own."""
     xp = array_namespace(spectrum.UtT)
-    UtT, residual = xp.sqrt(xp.sum(spectrum.UtT**2, axis=1))[:, None], xp.sum(spectrum.residual)[None]
-    return replace(spectrum, UtT=UtT, residual=residual, mean_T=0.0 * spectrum.mean_T[:1], left=None)
+    return replace(
+        spectrum,
+        UtT=xp.sqrt(xp.sum(spectrum.UtT**2, axis=1))[:, None],
+        residual=xp.sum(spectrum.residual)[None],
+        mean_T=0.0 * spectrum.mean_T[:1],
+        left=None,
+    )
 
 
 # ------------------------------------------------------------------------------
@@ -390,7 +441,8 @@ def noise_variance(spectrum: Spectrum, gamma: float | np.ndarray) -> Array:
     for each target.
     """
     row = row_of(spectrum, gamma)
-    dof, squares = residual_dof(spectrum, row), rss(spectrum, row)
+    dof = spectrum.residual_dof(row)
+    squares = spectrum.rss_by_target(row)
     xp = array_namespace(dof)
     return xp.where(dof > 0.0, squares / xp.where(dof > 0.0, dof, xp.ones_like(dof)), xp.inf)[0, :]
 
@@ -401,7 +453,8 @@ def variance_factor(spectrum: Spectrum, H: Array, gamma: float | np.ndarray) -> 
     Times the noise variance, it is the variance that the weights pass on to the prediction. Directions outside
     the row space of H count with 1/γ; without regularization nothing is known about them, and they are omitted.
     """
-    xp, row = array_namespace(H), row_of(spectrum, gamma)
+    xp = array_namespace(H)
+    row = row_of(spectrum, gamma)
     H = H - spectrum.mean_H
     inside = spectrum.right.coordinates(H)
     factor = xp.matmul(inside * inside, xp.matrix_transpose(spectrum.gain(row[0, :]) / spectrum.sigma))
@@ -416,10 +469,11 @@ def variance_factor(spectrum: Spectrum, H: Array, gamma: float | np.ndarray) -> 
 # `HeldOut`: rows that a fit of other rows predicts, and the error of each target under many γ.
 
 
-# Fewer γ, targets, rows or directions are predicted one by one.
+# With fewer γ, targets, rows or directions, the gains of each γ are multiplied by themselves.
 _FEW = 16
-# Coefficients that change by less than this are told by few combinations of them, right to 10⁻¹¹ of each.
-_RANGE, _NEGLIGIBLE = 100.0, 64.0 * EPS
+# Gains that differ by less than this factor are combinations of a few of them, right to 10⁻¹¹ of each.
+_RANGE = 100.0
+_NEGLIGIBLE = 64.0 * EPS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -435,46 +489,54 @@ class HeldOut:
     left: Array
     """The length of what no weights explain of each target."""
 
-    def squared_errors(self, gamma: Array) -> Array:
-        """Σ w(t − prediction)² of each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
-        return squared_errors(self.P, self.spectrum.UtT, self.T, gamma, self.spectrum.gain) + self.left**2
+    def squared_errors(self, gamma: Array, targets: np.ndarray | None = None) -> Array:
+        """Σ w(t − prediction)² of each target, or of some by their numbers, γ × targets.
+
+        γ has the shape (G, 1), or (G, targets) for one each.
+        """
+        known = self.spectrum.UtT, self.T, self.left
+        Z, T, left = known if targets is None else (take_columns(part, targets) for part in known)
+        return squared_errors(self.P, Z, T, gamma, self.spectrum.gain) + left**2
 
 
 def squared_errors(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
-    """Σ (t − P·(gain(γ)∘z))² over the rows for each target, γ × targets; γ as above.
+    """Σ (t − P·(gain(γ)∘z))² over the rows for each target, γ × targets; γ has the shape (G, 1) or (G, targets).
 
-    `gain` gives p numbers for each γ, which fall as γ grows. Many γ for many targets cost as many products as it takes
-    to tell their gains: those of γ far below or above all eigenvalues hardly differ.
+    `gain` gives p numbers for each γ, which fall as γ grows. Where many γ are shared by many targets, products are
+    formed only for as many combinations as the gains have: those of γ far below or above all eigenvalues hardly differ.
     """
     xp = array_namespace(P)
     if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1], *P.shape) < _FEW or gamma.dtype == xp.complex128:
-        return _one_by_one(P, Z, T, gamma, gain)
+        return _gamma_by_gamma(P, Z, T, gamma, gain)
     order = np.argsort(to_host(gamma[:, 0]), kind="stable")
     errors = [
         _by_combinations(P, Z, T, weights, combinations)
-        for weights, combinations in _told_by_few(gain(take_rows(gamma, order)[:, 0]))
+        for weights, combinations in _low_rank_factors(gain(take_rows(gamma, order)[:, 0]))
     ]
     return take_rows(xp.concat(errors), np.argsort(order, kind="stable"))
 
 
-def _one_by_one(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
-    xp, (n, p), (G, own) = array_namespace(P), P.shape, gamma.shape
+def _gamma_by_gamma(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
+    xp = array_namespace(P)
+    n, p = P.shape
+    G, own = gamma.shape
     errors = []
     for some in slices_of(T.shape[1], G * max(n, p, 1)):
         # Directions × γ × targets, so that all predictions are one product.
         gains = gain(gamma[:, some] if own > 1 else gamma)
         X = xp.permute_dims(gains, (2, 0, 1)) * Z[:, None, some]
-        left = T[:, None, some] - xp.reshape(_product(P, xp.reshape(X, (p, G * X.shape[2]))), (n, G, X.shape[2]))
-        errors.append(xp.sum(left * left, axis=0))
+        predicted = _product(P, xp.reshape(X, (p, G * X.shape[2])))
+        error = T[:, None, some] - xp.reshape(predicted, (n, G, X.shape[2]))
+        errors.append(xp.sum(error * error, axis=0))
     return xp.concat(errors, axis=1)
 
 
-def _told_by_few(gains: Array) -> Iterator[tuple[Array, Array]]:
-    """Factors (g × r) and (r × p) of the rows of gains, as many at a time as lie within the range."""
-    xp, G = array_namespace(gains), gains.shape[0]
+def _low_rank_factors(gains: Array) -> Iterator[tuple[Array, Array]]:
+    """Factors (g × r) and (r × p) of the gains, for as many γ at a time as lie within the range; γ increases."""
+    xp = array_namespace(gains)
     largest = to_host(xp.max(gains / gains[-1:, :], axis=1))
     start = 0
-    while start < G:
+    while start < gains.shape[0]:
         stop = start + int(np.searchsorted(-largest[start:], -largest[start] / _RANGE, side="right"))
         first = gains[start, :]
         U, sizes, Vt = xp.linalg.svd(gains[start:stop, :] / first, full_matrices=False)
@@ -485,16 +547,19 @@ def _told_by_few(gains: Array) -> Iterator[tuple[Array, Array]]:
 
 def _by_combinations(P: Array, Z: Array, T: Array, weights: Array, combinations: Array) -> Array:
     """The errors for gains that are `weights` (g × r) times `combinations` (r × p)."""
-    xp, (n, p), (g, r) = array_namespace(P), P.shape, weights.shape
+    xp = array_namespace(P)
+    n, p = P.shape
+    g, r = weights.shape
     total: Array = 0.0
     for rows in slices_of(n, r * p):
         # Combinations × rows, so that all predictions of some targets are one product.
         scaled = xp.reshape(combinations[:, None, :] * P[None, rows, :], (-1, p))
-        height, errors = scaled.shape[0] // r, []
-        for some in slices_of(T.shape[1], max(g, r) * height):
+        n_rows = scaled.shape[0] // r
+        errors = []
+        for some in slices_of(T.shape[1], max(g, r) * n_rows):
             predicted = xp.matmul(weights, xp.reshape(xp.matmul(scaled, Z[:, some]), (r, -1)))
-            left = T[None, rows, some] - xp.reshape(predicted, (g, height, -1))
-            errors.append(xp.sum(left * left, axis=1))
+            error = T[None, rows, some] - xp.reshape(predicted, (g, n_rows, -1))
+            errors.append(xp.sum(error * error, axis=1))
         total = total + xp.concat(errors, axis=1)
     return total
 

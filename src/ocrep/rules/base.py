@@ -1,4 +1,14 @@
-"""What a rule for γ is, what it reads and what it returns; and the rules that need no search."""
+"""What a rule for γ is, what it reads and what it returns; and the rules that need no search.
+
+A rule is a frozen dataclass: its fields are its options, and two rules with the same options are equal. `Rule.choose`
+is what callers use. It checks that everything the rule reads is there, and calls `_choose`, the one method in which
+rules differ.
+
+Inside, γ is always an array with an entry for each column: one column if all targets share a γ, and one for each
+target if each has its own. Criteria, searches and choices are written for columns, and what differs between the two
+is only what belongs to a column: the sum or the mean over all targets, or one target. `Rule.choose` gives users a
+number in the first case.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +27,20 @@ import numpy as np
 from ocrep._documentation import Documented
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, to_host
 from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.parallel import RowBlocks
-from ocrep._linalg.some_targets import of_targets
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum, sizes_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Edge: TypeAlias = Literal["low", "high"]
-# A value for all targets, or an array with one for each: no static type says which without two classes of each.
-OneOrEach: TypeAlias = Any
+# A number for users, if all targets share one γ, or else an array with an entry for each column: no static type says
+# which without two classes of each.
+Columns: TypeAlias = Any
 
 _SHORT = reprlib.Repr()
-_SHORT.maxtuple, _SHORT.maxstring, _SHORT.maxother = 4, 200, 200
+_SHORT.maxtuple = 4
+_SHORT.maxstring = 200
+_SHORT.maxother = 200
 
 
 def short_repr(value: DataclassInstance) -> str:
@@ -137,63 +148,34 @@ class Choice:
     """
 
     rule: str
-    gamma: OneOrEach
-    floored: OneOrEach = False
+    gamma: Columns
+    floored: Columns = False
     curve: Curve | None = None
-    edge: OneOrEach = None
-    held_out_error: OneOrEach = None
+    edge: Columns = None
+    held_out_error: Columns = None
     advice: str | None = field(default=None, repr=False)
-
-    def with_some(self, targets: np.ndarray, other: Choice) -> Choice:
-        """The choice for each target, with that for some of them taken from another."""
-        chosen = {name: getattr(self, name).copy() for name in ("gamma", "floored", "edge", "held_out_error")}
-        for name, values in chosen.items():
-            values[targets] = getattr(other, name)
-        curve = self.curve
-        if curve is not None and other.curve is not None:
-            criterion = curve.criterion.copy()
-            criterion[:, targets] = other.curve.criterion
-            curve = Curve(curve.gammas, criterion)
-        return Choice(self.rule, **chosen, curve=curve)
 
     __repr__ = short_repr
 
 
-def one_or_each(
-    rule: str,
-    gamma: np.ndarray,
-    floored: np.ndarray | None = None,
-    curve: Curve | None = None,
-    edge: np.ndarray | None = None,
-    *,
-    per_target: bool,
-) -> Choice:
-    """The choice made of arrays with an entry per target, or with a single one for all targets."""
-    floored = np.zeros(len(gamma), dtype=bool) if floored is None else floored
-    edge = np.full(len(gamma), "", dtype="<U4") if edge is None else edge
-    if per_target:
-        return Choice(rule, gamma, floored, curve, edge)
-    return Choice(rule, float(gamma[0]), bool(floored[0]), curve, str(edge[0]) or None)
+def choice_of(rule: str, gamma: Any, *, floored: Any = False, edge: Any = "", curve: Curve | None = None) -> Choice:
+    """The choice for each column, as rules make it: arrays with an entry for each γ."""
+    gamma = np.atleast_1d(np.asarray(gamma, dtype=np.float64))
+    floored = np.array(np.broadcast_to(floored, gamma.shape), dtype=bool)
+    return Choice(rule, gamma, floored, curve, np.array(np.broadcast_to(edge, gamma.shape), dtype="<U4"))
 
 
-def repeated(choice: Choice, times: int) -> Choice:
-    """The same choice for several targets; one that is for each target already stays as it is."""
-    if isinstance(choice.gamma, np.ndarray):
-        return choice
-    gamma, floored, edge = (np.repeat(value, times) for value in (choice.gamma, choice.floored, choice.edge or ""))
-    return one_or_each(choice.rule, gamma, floored, edge=edge.astype("<U4"), per_target=True)
-
-
-def joined(choices: list[Choice]) -> Choice:
-    """The choices for targets, one after the other, as one."""
-    gamma, floored = (np.asarray([getattr(choice, name) for choice in choices]) for name in ("gamma", "floored"))
-    edge = np.asarray([choice.edge or "" for choice in choices], dtype="<U4")
-    curves = [choice.curve for choice in choices if choice.curve is not None]
-    curve = None
-    if len(curves) == len(choices):
-        stack = array_namespace(curves[0].criterion).stack
-        curve = Curve(curves[0].gammas, stack([curve.criterion for curve in curves], axis=1))
-    return one_or_each(choices[0].rule, gamma, floored, curve, edge, per_target=True)
+def _for_all_targets(choice: Choice) -> Choice:
+    """The choice of one γ for all targets as users get it: numbers."""
+    curve, error = choice.curve, choice.held_out_error
+    return replace(
+        choice,
+        gamma=float(choice.gamma[0]),
+        floored=bool(choice.floored[0]),
+        edge=str(choice.edge[0]) or None,
+        curve=None if curve is None else Curve(curve.gammas, curve.criterion[:, 0]),
+        held_out_error=None if error is None else float(error[0]),
+    )
 
 
 # ------------------------------------------------------------------------------
@@ -201,7 +183,7 @@ def joined(choices: list[Choice]) -> Choice:
 
 
 Needs: TypeAlias = Literal["spectrum", "folds", "rows"]
-Targets: TypeAlias = Literal["each", "none", "together"]
+Targets: TypeAlias = Literal["each", "given", "none", "together"]
 
 
 class NotApplicable(ValueError):  # noqa: N818 - it is read in tables, not only in tracebacks
@@ -250,7 +232,7 @@ class Rule(Documented, ABC):
     """The power of c by which γ changes when H is scaled by c; None if γ does not depend on H."""
     targets: Targets = "each"
     """Whether the rule can choose a γ for each target ("each"), gives all of them the same because it does not read
-    them ("none"), or judges them only "together"."""
+    them ("none"), judges them only "together", or was "given" one for each."""
     grid: str | Sequence[float] | None = None
     """The γ to try, or a name in `GRIDS`, for rules that can be told; None otherwise."""
     searches: bool = True
@@ -265,6 +247,11 @@ class Rule(Documented, ABC):
         """The same rule for features that the user brings, whose columns may have any units."""
         return self
 
+    def with_folds(self, plan: FoldPlan) -> Self:
+        """The same rule with another division of the rows; a rule without folds stays as it is."""
+        del plan
+        return self
+
     @classmethod
     def named(cls) -> tuple[Self, ...]:
         """The rules of this class that `gamma=` takes by name, with their default options."""
@@ -275,7 +262,7 @@ class Rule(Documented, ABC):
         spectrum: Spectrum,
         *,
         folds: FoldFactors | None = None,
-        rows: RowBlocks | None = None,
+        rows: EncodedRows | None = None,
         per_target: bool = False,
     ) -> Choice:
         """Choose γ for a problem.
@@ -286,7 +273,7 @@ class Rule(Documented, ABC):
             The spectrum of H with the targets.
         folds : FoldFactors or None, default=None
             One factor per fold, for rules that cross-validate.
-        rows : RowBlocks or None, default=None
+        rows : EncodedRows or None, default=None
             The training rows, for rules that read them.
         per_target : bool, default=False
             Whether each target gets a γ of its own.
@@ -315,12 +302,13 @@ class Rule(Documented, ABC):
         for name, size in sizes_of(spectrum).items():  # γ goes with σ₁², and the criteria with T²
             if size and not SMALLEST < size < 1.0 / SMALLEST:
                 raise NotApplicable(f"The {name} have size {size:.0e}, which float64 cannot square: rescale the data.")
-        if not per_target:
-            return self._choose(spectrum, folds, rows)
+        if not (per_target or self.targets == "given"):
+            return _for_all_targets(self._choose(spectrum, folds, rows, per_target=False))
         self.check_per_target()
-        if self.targets == "none":
-            return repeated(self._choose(spectrum, folds, rows), spectrum.UtT.shape[1])
-        return self._choose_each(spectrum, folds, rows)
+        choice = self._choose(spectrum, folds, rows, per_target=True)
+        if self.targets != "none":
+            return choice
+        return choice_of(choice.rule, np.repeat(choice.gamma, spectrum.n_targets), floored=choice.floored)
 
     def check_per_target(self) -> None:
         """Raise `NotApplicable` if the rule cannot choose a γ for each target."""
@@ -331,21 +319,13 @@ class Rule(Documented, ABC):
             )
 
     @abstractmethod
-    def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
-        """Choose γ from the spectrum, `FoldFactors` and `RowBlocks`; those that the rule needs are not None."""
+    def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /, *, per_target: bool) -> Choice:
+        """Choose γ for one column, or with `per_target` for one of each target; see `choice_of`.
 
-    def _choose_each(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
-        """Choose a γ for each target: one after the other, unless a rule knows a faster way."""
-        choices = []
-        for q in range(spectrum.UtT.shape[1]):
-            one = slice(q, q + 1)
-            try:
-                choices.append(self._choose(*(of_targets(known, one) for known in (spectrum, folds, rows))))
-            except NotApplicable as reason:
-                raise NotApplicable(f"Target {q}: {reason}") from reason
-        return joined(choices)
+        `folds` and `rows` are not None if the rule needs them. A rule that does not read the targets chooses one γ.
+        """
 
-    def _check_needs(self, folds: FoldFactors | None, rows: RowBlocks | None) -> None:
+    def _check_needs(self, folds: FoldFactors | None, rows: EncodedRows | None) -> None:
         if self.needs == "rows" and rows is None:
             raise NotApplicable(
                 f"The rule {self.name!r} reads the rows, which are available only during fit: "
@@ -372,6 +352,44 @@ def check_usable(folds: FoldFactors) -> None:
             f"Cross-validation needs rows in at least two folds, and {folds.n_read} sample(s) are too few for "
             f"{folds.plan}: use 'gcv' or 'ocrep'."
         )
+
+
+@dataclass(frozen=True)
+class PerTarget(Rule):
+    """A rule that chooses γ for each target, as if it were the only one: what `gamma_per_target=True` stands for.
+
+    Parameters
+    ----------
+    rule : Rule
+        A rule that can: its `targets` are not "together".
+    """
+
+    rule: Rule
+
+    def __post_init__(self) -> None:
+        self.rule.check_per_target()
+        for name in ("name", "needs", "folds", "degree", "targets", "grid", "searches"):
+            object.__setattr__(self, name, getattr(self.rule, name))
+
+    @classmethod
+    def named(cls) -> tuple[Self, ...]:
+        """Return no rule: `gamma_per_target=True` takes the place of a name."""
+        return ()
+
+    def for_own_features(self) -> Self:
+        """The same with the rule for features that the user brings."""
+        return replace(self, rule=self.rule.for_own_features())
+
+    def with_folds(self, plan: FoldPlan) -> Self:
+        """The same with the rule for other folds."""
+        return replace(self, rule=self.rule.with_folds(plan))
+
+    def choose(self, spectrum: Spectrum, **more: Any) -> Choice:
+        """Choose a γ for each target."""
+        return self.rule.choose(spectrum, **{**more, "per_target": True})
+
+    def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /, *, per_target: bool) -> Choice:
+        return self.rule._choose(spectrum, folds, rows, per_target=True)
 
 
 FLOORS = {"precision": math.sqrt(EPS), "columns": math.sqrt(EPS), "rounding": EPS}
@@ -419,10 +437,10 @@ class FlooredRule(Rule):
         """The same rule with a floor that does not ignore short columns."""
         return replace(self, floor="columns") if self.floor == "precision" else self
 
-    def at_least_floor(self, gamma: float, spectrum: Spectrum) -> Choice:
+    def at_least_floor(self, gamma: Any, spectrum: Spectrum) -> Choice:
         """Choose γ, or the floor if it is larger."""
         least = self.least_gamma(spectrum)
-        return Choice(self.name, max(gamma, least), floored=gamma < least)
+        return choice_of(self.name, np.maximum(gamma, least), floored=np.less(gamma, least))
 
 
 def _ratio_of_columns(spectrum: Spectrum) -> float:
@@ -434,63 +452,6 @@ def _ratio_of_columns(spectrum: Spectrum) -> float:
     longest = float(xp.max(squares))
     smallest = (spectrum.right.n_features * EPS) ** 2 * longest
     return float(xp.min(xp.where(squares > smallest, squares, longest))) / longest
-
-
-@dataclass(frozen=True, slots=True)
-class PerTarget(Rule):
-    """A rule that chooses γ for each target, as if it were the only one.
-
-    Parameters
-    ----------
-    rule : Rule
-        A rule that can: its `targets` are not "together".
-    """
-
-    rule: Rule
-
-    def __post_init__(self) -> None:
-        self.rule.check_per_target()
-
-    @classmethod
-    def named(cls) -> tuple[Self, ...]:
-        """Return no rule: `gamma_per_target=True` takes the place of a name."""
-        return ()
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The name of the rule."""
-        return self.rule.name
-
-    @property
-    def needs(self) -> Needs:  # type: ignore[override]
-        """What the rule reads."""
-        return self.rule.needs
-
-    @property
-    def folds(self) -> FoldPlan | None:  # type: ignore[override]
-        """How the rule divides the rows."""
-        return self.rule.folds
-
-    @property
-    def searches(self) -> bool:  # type: ignore[override]
-        """Whether the rule searches."""
-        return self.rule.searches
-
-    @property
-    def grid(self) -> str | Sequence[float] | None:  # type: ignore[override]
-        """The γ that the rule was told to try."""
-        return self.rule.grid
-
-    def for_own_features(self) -> Self:
-        """The same with the rule for features that the user brings."""
-        return replace(self, rule=self.rule.for_own_features())
-
-    def choose(self, spectrum: Spectrum, **more: Any) -> Choice:
-        """Choose a γ for each target."""
-        return self.rule.choose(spectrum, **{**more, "per_target": True})
-
-    def _choose(self, spectrum: Spectrum, folds: Any, rows: Any, /) -> Choice:
-        return self.choose(spectrum, folds=folds, rows=rows)
 
 
 # ------------------------------------------------------------------------------
@@ -531,7 +492,7 @@ class OCReP(FlooredRule):
         if self.rank not in ("numerical", "full"):
             raise ValueError(f"rank={self.rank!r} must be 'numerical' or 'full'.")
 
-    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
+    def _choose(self, spectrum: Spectrum, *_: object, per_target: bool) -> Choice:
         noise = self.rank == "full" and spectrum.discarded.shape[0] > 0
         last = float(spectrum.discarded[-1]) if noise else spectrum.smallest
         return self.at_least_floor(spectrum.largest * last, spectrum)
@@ -555,8 +516,8 @@ class Unregularized(Rule):
     targets = "none"
     searches = False
 
-    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
-        return Choice(self.name, 0.0)
+    def _choose(self, spectrum: Spectrum, *_: object, per_target: bool) -> Choice:
+        return choice_of(self.name, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -581,8 +542,12 @@ class Fixed(Rule):
     value: float | Sequence[float] | np.ndarray
     name = "fixed"
     degree = None
-    targets = "none"
     searches = False
+
+    @property
+    def targets(self) -> Targets:  # type: ignore[override]
+        """Whether one γ was given for all targets, or one for each."""
+        return "none" if isinstance(self.value, Real) else "given"
 
     def __post_init__(self) -> None:
         if not isinstance(self.value, Real):
@@ -599,14 +564,14 @@ class Fixed(Rule):
         """Return no rule: a number takes the place of a name."""
         return ()
 
-    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
-        gamma, n_targets = np.asarray(self.value), spectrum.UtT.shape[1]
-        if gamma.shape not in ((), (n_targets,)):
+    def _choose(self, spectrum: Spectrum, *_: object, per_target: bool) -> Choice:
+        gamma = np.asarray(self.value, dtype=np.float64)
+        if gamma.shape not in ((), (spectrum.n_targets,)):
             raise NotApplicable(
-                f"gamma has {gamma.size} entries, and there are {n_targets} targets: give one γ for each target, or a "
-                "single number."
+                f"gamma has {gamma.size} entries, and there are {spectrum.n_targets} targets: give one γ for each "
+                "target, or a single number."
             )
-        return one_or_each(self.name, np.atleast_1d(gamma), per_target=gamma.ndim == 1)
+        return choice_of(self.name, gamma)
 
 
 def _as_numbers(values: Any) -> tuple[float, ...]:

@@ -1,4 +1,9 @@
-"""Rules that estimate the error of prediction from the spectrum and minimise it over γ."""
+"""Rules that need nothing but the spectrum: estimates of the error of prediction, and rules for inverse problems.
+
+Each minimises a function of γ that is a sum over the directions of H (`direction_sums`), so that a γ costs O(p) for
+each target. If all targets share one γ, their functions become one: some rules know a function of the sums of squares
+of all targets (`pools`), the others take the mean of the functions of each.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ocrep._linalg.arrays import Array, array_namespace, real_part
-from ocrep._linalg.some_targets import of_targets
-from ocrep._linalg.spectrum import Spectrum, direction_sums, dof, pooled, residual_dof, rss
-from ocrep.rules.base import Choice, FlooredRule, NotApplicable
-from ocrep.rules.search import minimise, root, searched_range
+from ocrep._linalg.arrays import Array, array_namespace, real_part, to_host
+from ocrep._linalg.spectrum import Spectrum, direction_sums, pooled
+from ocrep.rules.base import Choice, FlooredRule, NotApplicable, choice_of
+from ocrep.rules.search import array_like, minimise, root, searched_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -25,15 +29,14 @@ class CriterionRule(FlooredRule):
     pools: ClassVar[bool] = False
     """Whether several targets count as one with the sums of their squares; else their criteria are averaged."""
 
-    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
-        def together(gamma: Array, _: object = None) -> Array:
-            return self.criterion(spectrum, gamma[:, 0])[:, None]
-
-        return minimise(self, spectrum, together, between=self.searched(spectrum))
-
-    def _choose_each(self, spectrum: Spectrum, *_: object) -> Choice:
-        criterion = partial(self._of_targets, spectrum)
-        return minimise(self, spectrum, criterion, between=self.searched(spectrum), per_target=True)
+    def _choose(self, spectrum: Spectrum, *_: object, per_target: bool) -> Choice:
+        return minimise(
+            self,
+            spectrum,
+            partial(self._by_column, spectrum, per_target),
+            n_columns=spectrum.n_targets if per_target else 1,
+            between=self.searched(spectrum),
+        )
 
     def searched(self, spectrum: Spectrum) -> tuple[float, float]:
         """The least and the largest γ that are considered."""
@@ -41,14 +44,26 @@ class CriterionRule(FlooredRule):
 
     def criterion(self, spectrum: Spectrum, gamma: Array) -> Array:
         """The quantity to minimise for all targets together, at each γ of an array."""
-        if self.pools:
-            return self.by_target(pooled(spectrum), gamma[:, None])[:, 0]
-        xp, values = array_namespace(gamma), self.by_target(spectrum, gamma[:, None])
+        return self._by_column(spectrum, False, gamma[:, None])[:, 0]
+
+    def _by_column(
+        self, spectrum: Spectrum, per_target: bool, gamma: Array, columns: np.ndarray | None = None
+    ) -> Array:
+        """The quantity to minimise, γ × columns: for all targets together, or for each (or those in `columns`)."""
+        if not per_target and self.pools:
+            return self.by_target(pooled(spectrum), gamma)
+        values = self.by_target(spectrum if columns is None else spectrum.of_targets(columns), gamma)
+        xp = array_namespace(values)
         missing = xp.isnan(values)
-        counted = xp.sum(xp.astype(~missing, xp.float64), axis=1)
-        if not bool(xp.all(counted > 0.0)):
-            raise _no_residual(self.name, "the target")
-        return xp.sum(xp.where(missing, xp.zeros_like(values), values), axis=1) / counted
+        if not per_target:
+            counted = xp.sum(xp.astype(~missing, xp.float64), axis=1, keepdims=True)
+            if not bool(xp.all(counted > 0.0)):
+                raise _no_residual(self.name, "the target")
+            return xp.sum(xp.where(missing, xp.zeros_like(values), values), axis=1, keepdims=True) / counted
+        without = np.flatnonzero(to_host(xp.all(missing, axis=0)))
+        if len(without):
+            raise _no_residual(self.name, f"target {without[0] if columns is None else columns[without[0]]}")
+        return values
 
     @abstractmethod
     def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
@@ -56,15 +71,6 @@ class CriterionRule(FlooredRule):
 
         It must be an analytic function of γ, which may be complex.
         """
-
-    def _of_targets(self, spectrum: Spectrum, gamma: Array, targets: np.ndarray | None = None) -> Array:
-        values = self.by_target(spectrum if targets is None else of_targets(spectrum, targets), gamma)
-        xp = array_namespace(values)
-        missing = xp.all(xp.isnan(values), axis=0)
-        if bool(xp.any(missing)):
-            first = int(xp.argmax(xp.astype(missing, xp.int8)))
-            raise _no_residual(self.name, f"target {first if targets is None else targets[first]}")
-        return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -90,7 +96,7 @@ class GCV(CriterionRule):
 
     def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
         """V(γ) of each target."""
-        return spectrum.n * rss(spectrum, gamma) / residual_dof(spectrum, gamma) ** 2
+        return spectrum.n * spectrum.rss_by_target(gamma) / spectrum.residual_dof(gamma) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -117,7 +123,7 @@ class Mallows(CriterionRule):
         variances = noise_variances(spectrum)
         if not bool(array_namespace(variances).all(variances > 0.0)):
             raise NotApplicable("The rule 'mallows' divides by the noise variance, which is zero here: use 'gcv'.")
-        return rss(spectrum, gamma) / variances + 2.0 * dof(spectrum, gamma)
+        return spectrum.rss_by_target(gamma) / variances + 2.0 * spectrum.dof(gamma)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -126,8 +132,8 @@ class InformationCriterion(CriterionRule):
 
     def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
         """The criterion of each target, without its constant."""
-        fit = spectrum.n * log_or_nan(rss(spectrum, gamma))
-        return fit + self._penalty(dof(spectrum, gamma) + int(spectrum.intercept_fitted), spectrum.n)
+        fit = spectrum.n * log_or_nan(spectrum.rss_by_target(gamma))
+        return fit + self._penalty(spectrum.dof(gamma) + int(spectrum.intercept_fitted), spectrum.n)
 
     @abstractmethod
     def _penalty(self, dof: Array, n: int) -> Array: ...
@@ -238,7 +244,8 @@ class MarginalLikelihood(CriterionRule):
 def log_or_nan(sums: Array) -> Array:
     """The logarithm of sums of squares (γ × targets); NaN for targets of zeros."""
     xp = array_namespace(sums)
-    tiny, size = xp.finfo(xp.float64).smallest_normal, real_part(sums)
+    tiny = xp.finfo(xp.float64).smallest_normal
+    size = real_part(sums)
     logs = xp.log(xp.where(size > tiny, sums, tiny * xp.ones_like(sums)))
     return xp.where(xp.max(size, axis=0) > 0.0, logs, xp.nan * xp.ones_like(logs))
 
@@ -285,17 +292,24 @@ class LCurve(CriterionRule):
 
     def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
         """Minus the curvature with respect to t = log γ, of each target."""
-        xp, z2 = array_namespace(spectrum.sigma), spectrum.UtT**2
+        xp = array_namespace(spectrum.sigma)
+        z2 = spectrum.UtT**2
         if not bool(xp.all(xp.sum(z2, axis=0) > 0.0)):
             raise NotApplicable("The rule 'lcurve' needs nonzero weights, and H explains nothing of T: use 'ocrep'.")
-        w2, sums = z2 / spectrum.sigma[:, None] ** 2, partial(direction_sums, spectrum, gamma)
+        w2 = z2 / spectrum.sigma[:, None] ** 2
+        sums = partial(direction_sums, spectrum, gamma)
         # rss = Σ r²z² + rest and ‖W‖² = Σ f²z²/σ², with dr/dt = rf and df/dt = −rf
-        fit = rss(spectrum, gamma)
-        rss_1, rss_2 = (sums(w, z2) for w in (lambda f, r: 2 * r**2 * f, lambda f, r: 4 * r**2 * f**2 - 2 * r**3 * f))
-        size, size_1 = sums(lambda f, _: f**2, w2), -sums(lambda f, r: 2 * r * f**2, w2)
+        rss = spectrum.rss_by_target(gamma)
+        rss_1 = sums(lambda f, r: 2 * r**2 * f, z2)
+        rss_2 = sums(lambda f, r: 4 * r**2 * f**2 - 2 * r**3 * f, z2)
+        size = sums(lambda f, _: f**2, w2)
+        size_1 = -sums(lambda f, r: 2 * r * f**2, w2)
         size_2 = sums(lambda f, r: 4 * r**2 * f**2 - 2 * r * f**3, w2)
-        x_1, y_1 = rss_1 / (2 * fit), size_1 / (2 * size)
-        x_2, y_2 = rss_2 / (2 * fit) - 2 * x_1**2, size_2 / (2 * size) - 2 * y_1**2
+        # x = log √rss and y = log ‖W‖
+        x_1 = rss_1 / (2 * rss)
+        y_1 = size_1 / (2 * size)
+        x_2 = rss_2 / (2 * rss) - 2 * x_1**2
+        y_2 = size_2 / (2 * size) - 2 * y_1**2
         return -(x_1 * y_2 - x_2 * y_1) / (x_1**2 + y_1**2) ** 1.5
 
 
@@ -359,14 +373,20 @@ class Discrepancy(FlooredRule):
         if self.noise is not None and not (isinstance(self.noise, Real) and 0 <= float(self.noise) < math.inf):
             raise ValueError(f"noise={self.noise!r} must be a finite standard deviation ≥ 0.")
 
-    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
+    def _choose(self, spectrum: Spectrum, *_: object, per_target: bool) -> Choice:
         if self.noise is None:
             raise NotApplicable(
                 "The rule 'discrepancy' needs the standard deviation of the noise: use rules.Discrepancy(noise=...), "
                 "or 'gcv' or 'lcurve' if it is not known."
             )
+        columns = spectrum if per_target else pooled(spectrum)
         if not spectrum.rank:
-            return Choice(self.name, 0.0)
-        goal = spectrum.n * spectrum.UtT.shape[1] * self.noise**2
-        gamma, edge = root(lambda gamma: float(spectrum.rss(gamma)) - goal, *searched_range(self, spectrum))
-        return Choice(self.name, gamma, edge == "low" and self.least_gamma(spectrum) > 0.0, edge=edge)
+            return choice_of(self.name, np.zeros(columns.n_targets))
+        goal = spectrum.n * self.noise**2 * (1 if per_target else spectrum.n_targets)
+
+        def excess(gamma: np.ndarray, some: np.ndarray) -> np.ndarray:
+            row = array_like(spectrum.sigma, gamma)[None, :]
+            return to_host(columns.of_targets(some).rss_by_target(row))[0] - goal
+
+        gamma, edge = root(excess, *searched_range(self, spectrum), columns.n_targets)
+        return choice_of(self.name, gamma, floored=(edge == "low") & (self.least_gamma(spectrum) > 0.0), edge=edge)

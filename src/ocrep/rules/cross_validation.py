@@ -1,26 +1,33 @@
-"""Rules that cross-validate exactly: leave-one-out, k-fold, and k-fold with the best conditioning."""
+"""Rules that cross-validate exactly: leave-one-out, k-fold, and k-fold with the best conditioning.
+
+Errors on held-out rows need no refits for each γ. k folds leave k factors; those of all folds but one are merged, and
+their spectrum predicts the fold that was held out under every γ at once (`HeldOut` in `_linalg.spectrum`). Where the
+folds are small, eigenvalues of Gram matrices are faster still (`_linalg.quick_folds`): a γ is chosen by them, and
+then either confirmed or chosen again by the factors. Leave-one-out follows from residuals and leverages
+(`_linalg.leave_one_out`).
+"""
 
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal, Self
 
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.folds import FoldFactors, FoldPlan, Split, split_by_fold
-from ocrep._linalg.leave_one_out import press, press_by_target
-from ocrep._linalg.parallel import RowBlocks, slices_of
+from ocrep._linalg.leave_one_out import press_by_target
+from ocrep._linalg.parallel import slices_of
 from ocrep._linalg.quick_folds import QuickFolds, quick_folds
-from ocrep._linalg.some_targets import of_targets
+from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum, row_of
-from ocrep.rules.base import Choice, FlooredRule, Needs, NotApplicable, Targets, one_or_each
+from ocrep.rules.base import Choice, Curve, FlooredRule, Needs, NotApplicable, Targets, choice_of
 from ocrep.rules.criteria import GCV
 from ocrep.rules.search import (
-    Criterion,
     array_like,
     check_grid,
     do_not_refine,
@@ -28,6 +35,43 @@ from ocrep.rules.search import (
     refine_by_parabola,
     searched_range,
 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutErrors:
+    """Σ w(t − prediction)² over held-out folds under many γ, for all targets together or for each of them."""
+
+    folds: FoldFactors
+    per_target: bool
+    targets: np.ndarray | None = None
+    """The numbers of the targets that are columns, if each is one; None for all."""
+
+    @property
+    def n_columns(self) -> int:
+        """One for all targets, or as many as there are targets."""
+        if not self.per_target:
+            return 1
+        return self.folds.n_targets if self.targets is None else len(self.targets)
+
+    def of_folds(self, gamma: Array, columns: np.ndarray | None = None) -> Array:
+        """Of each fold, folds × γ × columns, at γ of shape (G, 1), or (G, columns) for one each."""
+        if not self.per_target:
+            return self.folds.squared_errors(gamma[:, 0])[:, :, None]
+        targets = self.targets
+        if columns is not None:
+            targets = columns if targets is None else targets[columns]
+        return array_namespace(gamma).stack([fit.squared_errors(gamma, targets) for fit in self.folds.fits])
+
+    def mean(self, gamma: Array, columns: np.ndarray | None = None) -> Array:
+        """The mean over all rows, each held out once, and over the targets of a column: γ × columns."""
+        errors = self.of_folds(gamma, columns)
+        targets_each = 1 if self.per_target else self.folds.n_targets
+        return array_namespace(errors).sum(errors, axis=0) / (sum(self.folds.weight_sums) * targets_each)
+
+    def mean_of_folds(self, gamma: Array) -> Array:
+        """The mean over the rows of each fold, folds × γ × columns."""
+        errors = self.of_folds(gamma)
+        return errors / array_like(errors, self.folds.weight_sums)[:, None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -79,12 +123,16 @@ class FoldRule(HeldOutRule):
         """The division of the rows."""
         return FoldPlan(self.n_folds, self.seed, self.split, self.block_length)
 
+    def with_folds(self, plan: FoldPlan) -> Self:
+        """The same rule with another division of the rows."""
+        return replace(self, n_folds=plan.n_folds, seed=plan.seed, split=plan.split, block_length=plan.block_length)
+
     def choose(
         self,
         spectrum: Spectrum,
         *,
         folds: FoldFactors | None = None,
-        rows: RowBlocks | None = None,
+        rows: EncodedRows | None = None,
         per_target: bool = False,
     ) -> Choice:
         """Choose γ by the folds, or by GCV where fewer than two of them hold rows.
@@ -95,7 +143,7 @@ class FoldRule(HeldOutRule):
             The spectrum of H with the targets.
         folds : FoldFactors or None, default=None
             One factor per fold.
-        rows : RowBlocks or None, default=None
+        rows : EncodedRows or None, default=None
             The training rows, if misclassified rows are counted.
         per_target : bool, default=False
             Whether each target gets a γ of its own.
@@ -125,44 +173,58 @@ class FoldRule(HeldOutRule):
                 stacklevel=2,
             )
             return GCV().choose(spectrum, per_target=per_target)
-        more: dict[str, Any] = {"rows": rows, "per_target": per_target}
-        quick = quick_folds(folds) if folds is not None and self.needs == "folds" else None
+        return super().choose(spectrum, folds=folds, rows=rows, per_target=per_target)
+
+    def _choose(
+        self, spectrum: Spectrum, folds: FoldFactors, rows: EncodedRows | None, /, *, per_target: bool
+    ) -> Choice:
+        """Choose by quick folds, and once more by exact ones for the columns whose errors these do not confirm."""
+        quick = quick_folds(folds) if self.needs == "folds" else None
         if quick is None:
-            choice = super().choose(spectrum, folds=folds, **more)
-            return choice if folds is None else _judged(choice, folds)
-        choice = super().choose(spectrum, folds=quick, **more)
+            return self._judged(spectrum, HeldOutErrors(folds, per_target), rows)
+        choice = self._by_folds(spectrum, HeldOutErrors(quick, per_target), rows)
         doubtful = np.flatnonzero(~are_confirmed(choice, quick))
+        # Where H is zero, there is no curve, and eigenvalues tell nothing of the errors.
+        if choice.curve is None or len(doubtful) == len(choice.gamma):
+            return self._judged(spectrum, HeldOutErrors(quick.plain(), per_target), rows)
+        # A γ of zero is doubtful, and what is computed in its place is not used.
+        refined = quick.refined(np.where(choice.gamma > 0.0, choice.gamma, 1.0))
+        choice = with_error(choice, [fit.squared_errors for fit in refined], folds)
         if not len(doubtful):
-            return _judged(choice, quick)
-        exact = quick.plain()
-        if not per_target:
-            return _judged(super().choose(spectrum, folds=exact, **more), exact)
-        spectrum, exact = of_targets(spectrum, doubtful), of_targets(exact, doubtful)
-        again = _judged(super().choose(spectrum, folds=exact, per_target=True), exact)
-        return _judged(choice, quick).with_some(doubtful, again)
+            return choice
+        exact = self._judged(spectrum, HeldOutErrors(quick.plain(), per_target, doubtful), rows)
+        return _with_columns(choice, doubtful, exact)
 
+    @abstractmethod
+    def _by_folds(self, spectrum: Spectrum, errors: HeldOutErrors, rows: EncodedRows | None) -> Choice:
+        """Choose γ for each column of the errors."""
 
-def _judged(choice: Choice, folds: FoldFactors) -> Choice:
-    """The same choice with its error on held-out rows."""
-    gamma = choice.gamma
-    if isinstance(folds, QuickFolds):
-        if choice.curve is None:  # H is zero
-            folds = folds.plain()
-        else:
-            return with_error(choice, [fold.squared_errors for fold in folds.refined(_positive(gamma))], folds)
-    return with_error(choice, [fit.squared_errors(row_of(fit.spectrum, gamma))[0, :] for fit in folds.fits], folds)
+    def _judged(self, spectrum: Spectrum, errors: HeldOutErrors, rows: EncodedRows | None) -> Choice:
+        """The choice with its error on held-out rows."""
+        choice = self._by_folds(spectrum, errors, rows)
+        row = row_of(spectrum, choice.gamma)
+        found = [fit.squared_errors(row, errors.targets)[0, :] for fit in errors.folds.fits]
+        return with_error(choice, found, errors.folds)
 
 
 def with_error(choice: Choice, errors: list[Array], folds: FoldFactors) -> Choice:
     """The same choice with its error on held-out rows, from the sums of squares of each fold and target."""
     mean = to_host(sum(errors)) / sum(folds.weight_sums)
-    each = isinstance(choice.gamma, np.ndarray)
-    return replace(choice, held_out_error=mean if each else float(np.sum(mean)) / folds.n_targets)
+    if np.size(choice.gamma) < len(mean):  # one γ for several targets
+        mean = np.mean(mean, keepdims=True)
+    return replace(choice, held_out_error=mean if isinstance(choice.gamma, np.ndarray) else float(mean[0]))
 
 
-def _positive(gamma: Any) -> Any:
-    """γ, where it is positive; others were not confirmed, and what is computed for them is not used."""
-    return np.where(gamma > 0.0, gamma, 1.0) if isinstance(gamma, np.ndarray) else gamma
+def _with_columns(choice: Choice, columns: np.ndarray, other: Choice) -> Choice:
+    """The choice with that of some columns taken from another."""
+    assert choice.curve is not None
+    assert other.curve is not None
+    merged = {name: getattr(choice, name).copy() for name in ("gamma", "floored", "edge", "held_out_error")}
+    for name, values in merged.items():
+        values[columns] = getattr(other, name)
+    criterion = choice.curve.criterion.copy()
+    criterion[:, columns] = other.curve.criterion
+    return replace(choice, **merged, curve=Curve(choice.curve.gammas, criterion))
 
 
 def is_confirmed(choice: Choice, quick: QuickFolds) -> bool:
@@ -171,13 +233,13 @@ def is_confirmed(choice: Choice, quick: QuickFolds) -> bool:
 
 
 def are_confirmed(choice: Choice, quick: QuickFolds) -> np.ndarray:
-    """The same for each target that has a γ of its own."""
+    """The same for each column."""
+    gamma = np.atleast_1d(choice.gamma)
     if choice.curve is None:
-        return np.ones(np.size(choice.gamma), dtype=bool)
+        return np.ones(len(gamma), dtype=bool)
     # The best γ of the grid is next to the chosen one, or smaller.
-    best = choice.curve.best_gamma
-    gamma = np.where(choice.gamma <= 2.0 * best, choice.gamma, best)
-    return quick.confirms_each(gamma) if gamma.ndim else np.array([quick.confirms(float(gamma))])
+    best = np.atleast_1d(choice.curve.best_gamma)
+    return quick.confirms(np.where(gamma <= 2.0 * best, gamma, best))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -228,15 +290,14 @@ class LOO(GridRule):
     name = "loo"
     needs = "rows"  # their leverages are not in the spectrum
 
-    def _choose(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
-        return self._searched(spectrum, lambda gamma, _=None: press(spectrum, rows, gamma[:, 0])[:, None])
+    def _choose(self, spectrum: Spectrum, _: object, rows: EncodedRows, /, *, per_target: bool) -> Choice:
+        def criterion(gamma: Array, _: object = None) -> Array:
+            errors = press_by_target(spectrum, rows, gamma)
+            return errors if per_target else array_namespace(errors).sum(errors, axis=1, keepdims=True)
 
-    def _choose_each(self, spectrum: Spectrum, _: object, rows: RowBlocks, /) -> Choice:
-        return self._searched(spectrum, lambda gamma, _=None: press_by_target(spectrum, rows, gamma), True)
-
-    def _searched(self, spectrum: Spectrum, criterion: Criterion, per_target: bool = False) -> Choice:
+        n_columns = spectrum.n_targets if per_target else 1
         grid = check_grid(self.grid)
-        return minimise(self, spectrum, criterion, grid=grid, refine=refine_by_parabola, per_target=per_target)
+        return minimise(self, spectrum, criterion, n_columns=n_columns, grid=grid, refine=refine_by_parabola)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -282,18 +343,18 @@ class KFold(FoldRule, GridRule):
         """A row is misclassified by all targets together; its squared error is the sum of theirs."""
         return "together" if self.scoring == "error" else "each"
 
-    def _choose(self, spectrum: Spectrum, folds: FoldFactors, rows: RowBlocks, /) -> Choice:
+    def _by_folds(self, spectrum: Spectrum, errors: HeldOutErrors, rows: EncodedRows | None) -> Choice:
         grid = check_grid(self.grid)
         if self.scoring == "squared":
-            return minimise(self, spectrum, _together(partial(mean_squared_error, folds)), grid=grid)
+            return minimise(self, spectrum, errors.mean, n_columns=errors.n_columns, grid=grid)
+        assert rows is not None
         if not rows.labels:
             raise NotApplicable("scoring='error' counts misclassified rows, and this is a regression: use 'squared'.")
-        wrong = _together(partial(misclassified, folds, rows))
-        return minimise(self, spectrum, wrong, grid=grid, refine=do_not_refine)
 
-    def _choose_each(self, spectrum: Spectrum, folds: FoldFactors, _: object, /) -> Choice:
-        criterion = partial(errors_by_target, folds)
-        return minimise(self, spectrum, criterion, grid=check_grid(self.grid), per_target=True)
+        def criterion(gamma: Array, _: object = None) -> Array:
+            return misclassified(errors.folds, rows, gamma[:, 0])[:, None]
+
+        return minimise(self, spectrum, criterion, n_columns=1, grid=grid, refine=do_not_refine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -317,44 +378,35 @@ class OCRePCV(FoldRule):
 
     name = "ocrep_cv"
 
-    def _choose(self, spectrum: Spectrum, folds: FoldFactors, _: object, /) -> Choice:
-        best = minimise(self, spectrum, _together(partial(mean_squared_error, folds)))
-        return self._best_conditioned(best, spectrum, lambda gamma: fold_errors(folds, gamma[:, 0])[:, :, None])
-
-    def _choose_each(self, spectrum: Spectrum, folds: FoldFactors, _: object, /) -> Choice:
-        best = minimise(self, spectrum, partial(errors_by_target, folds), per_target=True)
-        return self._best_conditioned(best, spectrum, partial(fold_errors_by_target, folds))
-
-    def _best_conditioned(self, best: Choice, spectrum: Spectrum, errors: Callable[[Array], Array]) -> Choice:
-        """The choice of the best conditioning, from that of the least error; `errors` are folds × γ × columns."""
+    def _by_folds(self, spectrum: Spectrum, errors: HeldOutErrors, rows: EncodedRows | None) -> Choice:
+        best = minimise(self, spectrum, errors.mean, n_columns=errors.n_columns)
         if best.curve is None:
             return best
         low, high = searched_range(self, spectrum)
         ocrep = min(max(spectrum.largest * spectrum.smallest, low), high)
         grid = to_host(best.curve.gammas)
-        least = np.atleast_1d(best.gamma)
-        gamma = _admissible(spectrum, errors, least, np.append(ocrep, grid)[:, None])
+        gamma = _admissible(spectrum, errors, best.gamma, np.append(ocrep, grid)[:, None])
         # The limit of what is admissible lies between grid points: search once more around the result.
         finer = np.clip(gamma * (grid[1] / grid[0]) ** (np.arange(-16, 17)[:, None] / 16), low, high)
-        gamma = _admissible(spectrum, errors, least, np.concatenate([gamma[None, :], finer]))
+        gamma = _admissible(spectrum, errors, best.gamma, np.concatenate([gamma[None, :], finer]))
         edge = np.where(gamma <= grid[0], "low", np.where(gamma >= grid[-1], "high", ""))
         floored = (edge == "low") & (self.least_gamma(spectrum) > 0.0)
-        return one_or_each(self.name, gamma, floored, best.curve, edge, per_target=isinstance(best.gamma, np.ndarray))
+        return choice_of(self.name, gamma, floored=floored, edge=edge, curve=best.curve)
 
 
-def _admissible(
-    spectrum: Spectrum, errors: Callable[[Array], Array], best: np.ndarray, candidates: np.ndarray
-) -> np.ndarray:
+def _admissible(spectrum: Spectrum, errors: HeldOutErrors, best: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """For each column the γ with the least μ(H^reg) among those that the folds cannot tell from the best one.
 
-    Candidates have the shape (γ, 1) or (γ, columns), as in `errors`.
+    Candidates have the shape (γ, 1) or (γ, columns).
     """
-    at_best, found = (to_host(errors(array_like(spectrum.sigma, gamma))) for gamma in (best[None, :], candidates))
+    at_best = to_host(errors.mean_of_folds(array_like(spectrum.sigma, best[None, :])))
+    found = to_host(errors.mean_of_folds(array_like(spectrum.sigma, candidates)))
     level = at_best.max(axis=0)
     # Relative to the best γ's error, so that squares neither overflow nor vanish.
     differences = (found - at_best) / np.where(level > 0.0, level, 1.0)
     standard_error = differences.std(axis=0, ddof=1) / len(differences) ** 0.5
-    conditions, least = (to_host(spectrum.condition(array_like(spectrum.sigma, g))) for g in (candidates, best))
+    conditions = to_host(spectrum.condition(array_like(spectrum.sigma, candidates)))
+    least = to_host(spectrum.condition(array_like(spectrum.sigma, best)))
     conditions = np.where(differences.mean(axis=0) <= standard_error, conditions, np.inf)
     place = conditions.argmin(axis=0), np.arange(conditions.shape[1])
     chosen = np.broadcast_to(candidates, conditions.shape)[place]
@@ -362,42 +414,18 @@ def _admissible(
     return np.where(conditions[place] < (1.0 - 1e-9) * least, chosen, best)
 
 
-def _together(criterion: Callable[[Array], Array]) -> Criterion:
-    """A criterion of all targets as one column."""
-    return lambda gamma, _=None: criterion(gamma[:, 0])[:, None]
-
-
 def fold_errors(folds: FoldFactors, gamma: Array) -> Array:
-    """Mean squared error of each held-out fold, folds × γ."""
-    errors = folds.squared_errors(gamma)
-    return errors / array_like(errors, folds.weight_sums)[:, None]
+    """Mean squared error of each held-out fold over all targets, folds × γ."""
+    return HeldOutErrors(folds, per_target=False).mean_of_folds(gamma[:, None])[:, :, 0]
 
 
-def fold_errors_by_target(folds: FoldFactors, gamma: Array) -> Array:
-    """The same of each target, folds × γ × targets, at γ of shape (G, 1) or (G, Q)."""
-    errors = [fit.squared_errors(gamma) / w for fit, w in zip(folds.fits, folds.weight_sums, strict=True)]
-    return array_namespace(gamma).stack(errors)
-
-
-def mean_squared_error(folds: FoldFactors, gamma: Array) -> Array:
-    """Mean squared error over all rows and targets, each row held out once."""
-    errors = folds.squared_errors(gamma)
-    return array_namespace(errors).sum(errors, axis=0) / (sum(folds.weight_sums) * folds.n_targets)
-
-
-def errors_by_target(folds: FoldFactors, gamma: Array, targets: np.ndarray | None = None) -> Array:
-    """The same of each target, or of some, γ × targets, at γ of shape (G, 1) or (G, targets)."""
-    fits = folds.fits if targets is None else [of_targets(fit, targets) for fit in folds.fits]
-    return sum(fit.squared_errors(gamma) for fit in fits) / sum(folds.weight_sums)
-
-
-def misclassified(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> Array:
+def misclassified(folds: FoldFactors, rows: EncodedRows, gamma: Array) -> Array:
     """The weighted share of rows that a fit without their fold puts into the wrong class; the rows are read once."""
     wrong, total = misclassified_by_fold(folds, rows, gamma)
     return array_namespace(gamma).sum(wrong, axis=0) / total
 
 
-def misclassified_by_fold(folds: FoldFactors, rows: RowBlocks, gamma: Array) -> tuple[Array, float]:
+def misclassified_by_fold(folds: FoldFactors, rows: EncodedRows, gamma: Array) -> tuple[Array, float]:
     """The weight of the misclassified rows of each held-out fold, folds × γ, and the weight of all rows."""
     xp = array_namespace(gamma)
     solutions = [(s.weights(gamma), s.intercept(gamma)) for s in folds.spectra]

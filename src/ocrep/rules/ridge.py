@@ -29,8 +29,12 @@ class _Problem:
     """A problem with one target, in the symbols of the formulas; a search for γ stays within `range`."""
 
     def __init__(self, spectrum: Spectrum, s2: float, range: tuple[float, float]) -> None:
-        self.spectrum, self.s2, self.range = spectrum, s2, range
-        self.n, self.p, self.lambda_max = spectrum.n, spectrum.rank, spectrum.largest**2
+        self.spectrum = spectrum
+        self.s2 = s2
+        self.range = range
+        self.n = spectrum.n
+        self.p = spectrum.rank
+        self.lambda_max = spectrum.largest**2
         self.sigma = to_host(spectrum.sigma)
         self.alpha2 = (to_host(spectrum.UtT)[:, 0] / self.sigma) ** 2
         self.size: float = _total(self.alpha2)  # ‖β̂‖²
@@ -45,10 +49,6 @@ class _Problem:
         """Whether the residual is rounding of the targets: 1/s² would then be a number without meaning."""
         explained = _total(to_host(self.spectrum.UtT) ** 2)
         return self.s2 * self.n <= (_ROUNDING * max(self.n, self.p) ** 0.5 * EPS) ** 2 * explained
-
-    def size_at(self, gamma: float) -> float:
-        """‖W(γ)‖²."""
-        return float(self.spectrum.norm(gamma)) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +107,29 @@ class RidgeFormula(FlooredRule):
         """One rule for each formula."""
         return tuple(cls(name) for name in FORMULAS)
 
-    def _choose(self, spectrum: Spectrum, *_: object) -> Choice:
-        if spectrum.UtT.shape[1] != 1:
+    def _choose(self, spectrum: Spectrum, *_: object, per_target: bool) -> Choice:
+        if not per_target:
+            return self.at_least_floor(self._gamma(spectrum), spectrum)
+        gammas = []
+        for q in range(spectrum.n_targets):
+            try:
+                gammas.append(self._gamma(spectrum.of_targets(slice(q, q + 1))))
+            except NotApplicable as reason:
+                raise NotApplicable(f"Target {q}: {reason}") from reason
+        return self.at_least_floor(gammas, spectrum)
+
+    def _gamma(self, spectrum: Spectrum) -> float:
+        """The γ of the formula."""
+        if spectrum.n_targets != 1:
             raise NotApplicable(
-                f"The rule {self.name!r} is defined for one target, and there are {spectrum.UtT.shape[1]}: "
+                f"The rule {self.name!r} is defined for one target, and there are {spectrum.n_targets}: "
                 f"use {MANY_TARGETS}, or fit one model per target."
             )
         if not spectrum.rank:
-            return Choice(self.name, 0.0)
-        problem = _Problem(
-            spectrum, float(noise_variances(spectrum, ddof=self.ddof)[0]), searched_range(self, spectrum)
-        )
+            return 0.0
+        s2 = float(noise_variances(spectrum, ddof=self.ddof)[0])
         try:
-            gamma = FORMULAS[self.name].gamma(problem)
+            gamma = FORMULAS[self.name].gamma(_Problem(spectrum, s2, searched_range(self, spectrum)))
         except (ZeroDivisionError, OverflowError):
             gamma = math.inf
         if not math.isfinite(gamma):
@@ -127,7 +137,7 @@ class RidgeFormula(FlooredRule):
                 f"The formula of {self.name!r} divides by zero here: a weight or the noise variance is 0 up to "
                 f"rounding. Use {MANY_TARGETS}."
             )
-        return self.at_least_floor(gamma, spectrum)
+        return gamma
 
 
 def _as_float(reduction: Callable[..., Any]) -> Callable[[np.ndarray], float]:
@@ -154,7 +164,7 @@ def _iterated(c: _Problem) -> float:
     highest = c.range[1]
     gamma = min(c.p * c.s2 / c.size, highest)
     for _ in range(1000):
-        following = min(c.p * c.s2 / c.size_at(gamma), highest)
+        following = min(c.p * c.s2 / float(c.spectrum.norm(gamma)) ** 2, highest)
         if following - gamma <= 20.0 * spread**-1.3 * gamma:
             return following
         gamma = following
@@ -165,8 +175,8 @@ def _matching_length(c: _Problem) -> float:
     goal = c.size - c.s2 * _total(c.sigma**-2.0)
     if goal <= 0.0:
         return 0.0
-    gamma, edge = root(lambda gamma: goal - c.size_at(gamma), *c.range)
-    return 0.0 if edge == "low" else gamma
+    gamma, edge = root(lambda gamma, _: goal - to_host(c.spectrum.norm(gamma)) ** 2, *c.range)
+    return 0.0 if edge[0] == "low" else float(gamma[0])
 
 
 def _largest_inflation(c: _Problem) -> float:

@@ -1,4 +1,16 @@
-"""The one-dimensional search that the rules with a criterion share: a log grid, then a refinement."""
+"""The one-dimensional search that the rules with a criterion share: a log grid, then a refinement.
+
+A criterion is searched for all columns at once, where a column is all targets together or one of them (see `base`).
+On a grid of eight γ per decade the columns share the γ, so that a criterion of many targets costs a few matrix
+products; after that, each column has its own γ.
+
+Near its minimum a criterion is flat, and rounding moves the minimum by √ε. The zero of its slope by log γ is right to
+far more digits, so that equal problems, such as weighted and repeated rows, get equal γ. The slope comes from a
+complex step: for an analytic f, Im f(x + ih)/h = f'(x) − h²f'''(x)/6 + …, in which nothing cancels, so that h may be
+so small that its square is below rounding (Squire, Trapp, SIAM Review 40, 1998). Its zero is found by a bracketing
+method between the neighbours of the best grid point, where the slope rises from below zero to above; where it does
+not, the criterion has several minima there, and a finer look between the neighbours finds closer ones.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +20,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ocrep._errors import pick
 from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, Curve, Edge, FlooredRule, one_or_each
+from ocrep.rules.base import Choice, Curve, FlooredRule, choice_of
 
 POINTS_PER_DECADE = 8
 # Beyond 1000·σ₁² every weight is below 0.1 % of its unregularized value, and no criterion changes.
@@ -22,7 +33,8 @@ HIGHEST = 1e3
 _STEP = 2.0**-30
 # A bracket around an optimum becomes four times as narrow with each look inside.
 _LOOKS = 8
-_TOLERANCE, _STEPS = 1e-11, 60
+_TOLERANCE = 1e-11
+_STEPS = 60
 
 # The fixed grids of the literature, which do not depend on the scale of H.
 GRIDS: dict[str, tuple[float, ...]] = {
@@ -36,7 +48,7 @@ class Criterion(Protocol):
     """What a rule minimises over γ, for one column (all targets together) or several (each target by itself)."""
 
     def __call__(self, gamma: Array, columns: np.ndarray | None = None, /) -> Array:
-        """Values, γ × columns, at γ of shape (G, 1), or (G, columns) for one each; `columns` names some of them.
+        """Values, γ × columns, at γ of shape (G, 1), or (G, columns) for one each; `columns` are the numbers of some.
 
         γ may be complex: the criterion must be an analytic function, unless it is not refined.
         """
@@ -64,7 +76,7 @@ class Searched:
         return to_host(self.criterion(array_like(self.like, np.exp(x)), self._names(some)))
 
     def slope(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """Its derivative by log γ, by a complex step, which cancels nothing (Squire, Trapp, SIAM Review 40, 1998)."""
+        """Its derivative by log γ, by a complex step."""
         gamma = np.exp(x)[None, :] * (1.0 + 1j * _STEP)
         values = self.criterion(array_like(self.like, gamma), self._names(some))
         return to_host(array_namespace(values).imag(values))[0] / _STEP
@@ -107,18 +119,18 @@ def minimise(
     spectrum: Spectrum,
     criterion: Criterion,
     *,
-    per_target: bool = False,
+    n_columns: int,
     grid: Sequence[float] | None = None,
     between: tuple[float, float] | None = None,
     refine: Refinement | None = None,
 ) -> Choice:
-    """Minimise `criterion` over γ, for all targets or for each; deterministic.
+    """Minimise `criterion` over γ, for each of its columns; deterministic.
 
     A given `grid` is searched as it is, and the floor applies to the result. Otherwise a log grid is searched, and
     the optimum is refined between its neighbours.
     """
     if not spectrum.rank:  # H is zero: so are the weights, whatever γ
-        return one_or_each(rule.name, np.zeros(spectrum.UtT.shape[1] if per_target else 1), per_target=per_target)
+        return choice_of(rule.name, np.zeros(n_columns))
     low, high = between or searched_range(rule, spectrum)
     gammas = np.asarray(list(grid) if grid is not None else _log_grid(low, high))
     array = array_like(spectrum.sigma, gammas)
@@ -126,38 +138,38 @@ def minimise(
     values = to_host(found)
     best = best_of(values)
     edge = np.where(best == 0, "low", np.where(best == len(gammas) - 1, "high", ""))
-    gamma, inside = gammas[best], np.flatnonzero(edge == "")
+    gamma = gammas[best]
+    inside = np.flatnonzero(edge == "")
     if grid is None and len(inside):
         gamma[inside] = (refine or refine_by_slope)(Searched(criterion, gammas, values, inside, spectrum.sigma))
     least = rule.least_gamma(spectrum)
     floored = (gamma < least) | ((edge == "low") & (gamma == least) & (grid is None))
-    curve = Curve(array, found if per_target else found[:, 0])
-    return one_or_each(rule.name, np.maximum(gamma, least), floored, curve, edge, per_target=per_target)
+    return choice_of(rule.name, np.maximum(gamma, least), floored=floored, edge=edge, curve=Curve(array, found))
 
 
-def root(increasing: Callable[[float], float], low: float, high: float) -> tuple[float, Edge | None]:
-    """The γ at which an increasing function is zero, by Brent's method in log γ.
+def root(
+    increasing: Callable[[np.ndarray, np.ndarray], np.ndarray], low: float, high: float, n_columns: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The γ at which increasing functions of γ are zero, one for each column.
 
-    If its zero lies outside the range, the nearer end is returned, and which one it is.
+    `increasing(gamma, columns)` gives the values of some columns. Where the zero lies outside the range, γ is the
+    nearer end, and the second result says which: "low" or "high".
     """
-
-    def at(log_gamma: float) -> float:
-        return increasing(math.exp(log_gamma))
-
-    ends = math.log(low), math.log(high)
-    if at(ends[0]) >= 0.0:
-        return low, "low"
-    if at(ends[1]) <= 0.0:
-        return high, "high"
-    return math.exp(brentq(at, *ends, xtol=1e-12)), None
+    every = np.arange(n_columns)
+    at_low = increasing(np.full(n_columns, low), every)
+    at_high = increasing(np.full(n_columns, high), every)
+    edge = np.where(at_low >= 0.0, "low", np.where(at_high <= 0.0, "high", ""))
+    gamma = np.where(edge == "low", low, high)
+    inside = np.flatnonzero(edge == "")
+    if len(inside):
+        ends = np.full(len(inside), math.log(low)), np.full(len(inside), math.log(high))
+        values = at_low[inside], at_high[inside]
+        gamma[inside] = np.exp(_zeros(lambda x, some: increasing(np.exp(x), inside[some]), *ends, *values))
+    return gamma, edge
 
 
 def refine_by_slope(searched: Searched) -> np.ndarray:
-    """The zero of the slope between the neighbours of the best grid point, for all columns at once.
-
-    Near its minimum a criterion is flat, and rounding moves the minimum by √ε. The zero of its slope is right to far
-    more digits, so that equal problems, such as weighted and repeated rows, get equal γ.
-    """
+    """The zero of the slope between the neighbours of the best grid point, for all columns at once."""
     x, values = searched.neighbours()
     every = np.arange(x.shape[1])
     slopes = np.stack([searched.slope(x[0], every), searched.slope(x[2], every)])
@@ -165,11 +177,7 @@ def refine_by_slope(searched: Searched) -> np.ndarray:
         unsure = np.flatnonzero(~((slopes[0] < 0.0) & (slopes[1] > 0.0)))
         if not len(unsure):
             break
-        fine = x[0, unsure] + (x[2, unsure] - x[0, unsure]) * np.linspace(0.0, 1.0, 9)[1:-1, None]
-        inside = searched.at(fine, unsure)
-        index = best_of(inside)
-        step, at = fine[1] - fine[0], (index, np.arange(len(unsure)))
-        x[:, unsure], values[1, unsure] = fine[at] + step * np.array([[-1], [0], [1]]), inside[at]
+        _look_closer(searched, x, values, unsure)
         slopes[:, unsure] = [searched.slope(x[0, unsure], unsure), searched.slope(x[2, unsure], unsure)]
     falls_and_rises = np.flatnonzero((slopes[0] < 0.0) & (slopes[1] > 0.0))
     roots = x[1].copy()
@@ -178,6 +186,15 @@ def refine_by_slope(searched: Searched) -> np.ndarray:
         roots[falls_and_rises] = _zeros(lambda x, some: searched.slope(x, falls_and_rises[some]), *ends)
     better = searched.at(roots[None, :], every)[0] <= values[1]
     return np.exp(np.where(better, roots, x[1]))
+
+
+def _look_closer(searched: Searched, x: np.ndarray, values: np.ndarray, some: np.ndarray) -> None:
+    """Replace the neighbours of the best point of some columns by those on a grid four times as fine, in place."""
+    fine = x[0, some] + (x[2, some] - x[0, some]) * np.linspace(0.0, 1.0, 9)[1:-1, None]
+    inside = searched.at(fine, some)
+    best = best_of(inside), np.arange(len(some))
+    x[:, some] = fine[best] + (fine[1] - fine[0]) * np.array([[-1], [0], [1]])
+    values[1, some] = inside[best]
 
 
 def _zeros(
