@@ -119,7 +119,8 @@ def _chosen(output: Any) -> dict[str, Any]:
 
 def _answers(model: Any, new: Any) -> dict[str, Any]:
     output = _output(model)
-    found = {"coef": output.coef_, "intercept": output.intercept_}
+    weights = output.output_coef_ if hasattr(output, "output_coef_") else output.coef_
+    found = {"coef": weights, "intercept": output.intercept_}
     if not hasattr(output, "classes_"):
         found["predictions"], found["deviations"] = model.predict(new, return_std=True)
         return found
