@@ -1,4 +1,4 @@
-"""Settings that every test shares."""
+"""Settings and fixtures that every test shares."""
 
 import os
 
@@ -6,6 +6,10 @@ import os
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 from hypothesis import settings
+from support.small_blocks import small_blocks
+from support.workers import workers
+
+__all__ = ["small_blocks", "workers"]
 
 # The same examples on every run, and no deadline: machines are shared.
 settings.register_profile("ocrep", derandomize=True, deadline=None, max_examples=60)

@@ -9,7 +9,6 @@ from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_limits
 
 from ocrep import PinvRegressor
-from ocrep._linalg import parallel
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(40_000, 4))
@@ -20,12 +19,8 @@ def fit(gamma="kfold"):
     return PinvRegressor(60, gamma=gamma, random_state=0).fit(X, Y)
 
 
-@pytest.fixture
-def four_cores(monkeypatch):
-    monkeypatch.setattr(parallel, "_blas_threads", lambda: 4)
-
-
-def test_eight_threads_that_fit_at_once_share_the_workers(four_cores):
+def test_eight_threads_that_fit_at_once_share_the_workers(workers):
+    workers(4)
     expected, started, found = fit(), threading.active_count(), []
     counts = []
 
@@ -55,11 +50,18 @@ def test_grid_search_in_processes_gives_the_same_answers():
 
 
 def test_a_limit_of_the_user_counts():
+    at_work = set()
+
+    def activation(Z):
+        at_work.add(threading.current_thread())
+        return np.tanh(Z)
+
     with threadpool_limits(1, user_api="blas"):
-        assert parallel.worker_count() == 1
-        one = fit("ocrep")
+        one = PinvRegressor(60, activation=activation, gamma="ocrep", random_state=0).fit(X, Y)
+    assert at_work == {threading.main_thread()}
+    several = PinvRegressor(60, activation="tanh", gamma="ocrep", random_state=0).fit(X, Y)
     # Predictions are of size 1, and some are close to zero.
-    np.testing.assert_allclose(one.predict(X[:50]), fit("ocrep").predict(X[:50]), atol=2e-9)
+    np.testing.assert_allclose(one.predict(X[:50]), several.predict(X[:50]), atol=2e-9)
 
 
 def _in_child(queue):
@@ -68,7 +70,8 @@ def _in_child(queue):
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
-def test_a_fork_right_after_a_fit_works(four_cores):
+def test_a_fork_right_after_a_fit_works(workers):
+    workers(4)
     expected = fit("ocrep").gamma_
     context = multiprocessing.get_context("fork")
     queue = context.Queue()

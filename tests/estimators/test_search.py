@@ -216,12 +216,10 @@ def test_without_a_seed_the_best_estimator_can_be_drawn_again():
     assert np.array_equal(*seeded)
 
 
-def test_the_number_of_threads_changes_nothing(monkeypatch):
-    from ocrep._linalg import parallel
-
+def test_the_number_of_workers_changes_nothing(workers):
     found = []
-    for threads in (1, 2, 4):
-        monkeypatch.setattr(parallel, "_blas_threads", lambda threads=threads: threads)
+    for number in (1, 2, 4):
+        workers(number)
         found.append(PinvRegressorCV(LAYERS, random_state=0).fit(X, Y))
     for other in found[1:]:
         np.testing.assert_allclose(other.cv_results_["mean_test_score"], found[0].cv_results_["mean_test_score"], 1e-12)

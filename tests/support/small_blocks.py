@@ -1,15 +1,21 @@
-"""Blocks so small that the few rows of a test make many of them."""
+"""Blocks so small that the few rows of a test make many of them. No other test knows where the package cuts rows."""
 
-import ocrep._linalg.parallel
-import ocrep._training.recipe
-
-ENTRIES = "BLOCK_ENTRIES"
+import pytest
 
 
 def use_small_blocks(monkeypatch, entries):
-    """Let a block hold about so many numbers, wherever rows are cut."""
+    """Let a block hold about `entries` numbers, wherever rows are cut."""
+    import ocrep._linalg.parallel
+    import ocrep._training.recipe
+
     for module in (ocrep._linalg.parallel, ocrep._training.recipe):
-        monkeypatch.setattr(module, ENTRIES, entries)
+        monkeypatch.setattr(module, "BLOCK_ENTRIES", entries)
     # A patch of a place that nobody reads would go unnoticed.
     assert ocrep._training.recipe.block_rows(1) == entries
     assert next(ocrep._linalg.parallel.slices_of(entries + 1, 1)) == slice(0, entries)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """`small_blocks(entries)` lets a block hold about `entries` numbers in the fits that follow in this test."""
+    return lambda entries: use_small_blocks(monkeypatch, entries)
