@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge, RidgeClassifier
 from support.advice import some_advice
-from support.problems import PAPER, augmented_solution, random_problem, smooth_problem
+from support.problems import PAPER, augmented_solution, random_problem, smooth_problem, with_condition
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
 from ocrep.datasets import load
@@ -65,6 +65,18 @@ def test_ocrep_equals_the_augmented_least_squares_problem():
     assert model.condition_number_ == pytest.approx(np.linalg.cond(H), rel=1e-8)
     assert (model.rank_, model.n_hidden_) == (30, 30)
     np.testing.assert_allclose(model.singular_values_, sigma, rtol=1e-8)
+
+
+@pytest.mark.parametrize("gamma", [1e-4, "kfold"])
+@pytest.mark.parametrize(("kappa", "route"), [(1e2, "gram"), (1e8, "refined"), (1e14, "reflections")])
+def test_a_model_says_how_its_rows_were_factored(small_blocks, kappa, route, gamma):
+    small_blocks(500 * 12)
+    H = with_condition(kappa, n_rows=3000)
+    y = H[:, 0] + 0.01 * np.random.default_rng(1).standard_normal(3000)
+    model = TikhonovRegressor(gamma).fit(H, y)
+    assert model.route_ == model.with_gamma("gcv").route_ == route
+    assert TikhonovRegressor(gamma, solver="qr").fit(H, y).route_ == "reflections"
+    assert model.partial_fit(H[:9], y[:9]).route_ == "reflections"
 
 
 def test_none_equals_the_pseudoinverse():

@@ -23,6 +23,7 @@ from ocrep._layers.random_layer import RandomLayer
 from ocrep._linalg.arrays import array_namespace
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.held_out import Route
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import Factored
 from ocrep._linalg.spectrum import Spectrum
@@ -118,6 +119,9 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         The triangular factor of the rows; `partial_fit` goes on from it.
     folds_ : FoldFactors or None
         One factor per fold, if the rule or `n_hidden="auto"` reads them or `store_folds` asks for them.
+    route_ : {"gram", "refined", "reflections"}
+        How the last call of `fit` or `partial_fit` factored its rows: by HᵀH, which was proved harmless; by HᵀH of
+        preconditioned rows, read once or twice; or by Householder reflections.
     spectrum_ : Spectrum
         Singular values, and every quantity that depends on γ.
     singular_values_ : ndarray
@@ -148,6 +152,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
     forgetting: float
     factor_: Factor
     folds_: FoldFactors | None
+    route_: Route
     spectrum_: Spectrum
     choice_: rules.Choice
     _learned: Learned
@@ -311,7 +316,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         return hasattr(self, "factor_")
 
     def _factored(self) -> Factored:
-        return Factored(self.factor_, self.folds_, self.spectrum_)
+        return Factored(self.factor_, self.folds_, self.spectrum_, self.route_)
 
     def _store(self, training: Training) -> None:
         """Present a training as scikit-learn's attributes."""
@@ -329,6 +334,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         self.factor_ = factored.factor
         self.folds_ = factored.folds
         self.spectrum_ = factored.spectrum
+        self.route_ = factored.route
         self.choice_ = training.choice
         self.gamma_ = training.choice.gamma
         self.singular_values_ = solution.singular_values
