@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.problems import smooth_problem
+from support.routes import factored, problem
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
 from ocrep._linalg.gram import (
@@ -20,35 +21,15 @@ from ocrep._linalg.gram import (
     refined,
     shifted_root,
 )
-from ocrep._linalg.parallel import RowBlocks
-from ocrep._linalg.passes import LocalPasses
-from ocrep._linalg.solve import solve
 from ocrep._linalg.triangle import Products, root
 
 N, M, BLOCK = 3000, 24, 500
 
 
-class Blocks:
-    """Rows to be read again, which counts how often they were."""
-
-    def __init__(self, H, T, weight=None, size=BLOCK):
-        self.arrays, self.size, self.n_reads = (H, T, weight), size, 0
-
-    def __call__(self):
-        self.n_reads += 1
-        for start in range(0, self.arrays[0].shape[0], self.size):
-            yield tuple(a if a is None else a[start : start + self.size] for a in self.arrays)
-
-
-def problem(kappa, *, left=0.5, signal=None, seed=0, n_targets=1):
-    """H with singular values from 1 to 1/κ; T of norm 1, the share `left` of its square outside the range of H."""
-    rng = np.random.default_rng(seed)
-    Q, _ = np.linalg.qr(rng.standard_normal((N, M + n_targets)))
-    V, _ = np.linalg.qr(rng.standard_normal((M, M)))
-    H = (Q[:, :M] * np.geomspace(1.0, 1.0 / kappa, M)) @ V.T
-    inside = rng.standard_normal((M, n_targets)) if signal is None else signal
-    inside = inside / np.linalg.norm(inside, axis=0)
-    return H, np.sqrt(1 - left) * Q[:, :M] @ inside + np.sqrt(left) * Q[:, M:]
+@pytest.fixture(autouse=True)
+def _small_blocks(small_blocks):
+    """So that the rows make several blocks: a single one is factored by reflections at once."""
+    small_blocks(BLOCK * M)
 
 
 def harmless_signal():
@@ -56,16 +37,9 @@ def harmless_signal():
     return np.eye(M)[:, :1]
 
 
-def solved(blocks, *, intercept=False, solver="auto"):
-    """The factor and the spectrum, which a route by reflections leaves to whoever needs it."""
-    solved = solve(LocalPasses(RowBlocks(blocks)), intercept=intercept, solver=solver)
-    factor, spectrum = solved.factor, solved.spectrum
-    return factor, spectrum or factor.spectrum()
-
-
-def refined_by_gram(blocks, *, intercept=False):
-    """The second pass after a Gram matrix that proves too little: A·R₁⁻¹ with R₁ of that matrix."""
-    first, *others = blocks()
+def refined_by_gram(H, T, *, intercept=False, size=BLOCK):
+    """The spectrum by the second pass after a Gram matrix that proves too little: A·R₁⁻¹ with R₁ of that matrix."""
+    first, *others = blocks = [(H[a : a + size], T[a : a + size], None) for a in range(0, len(H), size)]
     gram = GramSums.of(first, intercept=intercept)
     for block in others:
         gram = gram.add(block)
@@ -73,16 +47,10 @@ def refined_by_gram(blocks, *, intercept=False):
     if R1 is None:
         return None
     sums = PreconditionedSums.about(R1, gram.counts)
-    for block in blocks():
+    for block in blocks:
         sums = sums.add(block)
-    return refined(sums)
-
-
-def n_reads(H, T, **options):
-    """How often the rows are read: this shows which route was taken."""
-    blocks = Blocks(H, T)
-    solved(blocks, **options)
-    return blocks.n_reads
+    found = refined(sums)
+    return None if found is None else found[1]
 
 
 @pytest.mark.parametrize("solver", ["auto", "qr"])
@@ -90,7 +58,7 @@ def n_reads(H, T, **options):
 @pytest.mark.parametrize("kappa", [1e1, 1e3, 2e4, 1e6, 1e8])
 def test_gamma_is_that_of_a_full_svd_on_every_route(kappa, intercept, solver):
     H, T = problem(kappa)
-    _, spectrum = solved(Blocks(H, T), intercept=intercept, solver=solver)
+    spectrum = factored(H, T, intercept=intercept, solver=solver).spectrum_
     sigma = np.linalg.svd(H - H.mean(0) if intercept else H, compute_uv=False)
     np.testing.assert_allclose(spectrum.sigma[0] * spectrum.sigma[-1], sigma[0] * sigma[-1], rtol=1e-6)
     np.testing.assert_allclose(spectrum.sigma, sigma, rtol=1e-6)
@@ -101,7 +69,7 @@ def test_gamma_is_that_of_a_full_svd_on_every_route(kappa, intercept, solver):
 @pytest.mark.parametrize("kappa", [1e2, 2e4, 1e6, 1e8])
 def test_the_residual_norm_is_right_to_1e10_of_the_targets(kappa, noise, solver):
     H, T = problem(kappa, left=noise**2 / (1 + noise**2))
-    _, spectrum = solved(Blocks(H, T), solver=solver)
+    spectrum = factored(H, T, solver=solver).spectrum_
     expected = noise / np.sqrt(1 + noise**2)
     # The rows themselves are rounded, which moves the residual by ε·κ of the part that H explains.
     assert np.sqrt(spectrum.residual[0]) == pytest.approx(expected, abs=max(1e-10, 4e-16 * kappa))
@@ -113,7 +81,8 @@ def test_the_factor_carries_the_spectrum_that_was_proved(kappa, intercept):
     H, T = problem(kappa, n_targets=3)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, N)
     shifted = H + np.linspace(0, 1, M) * np.abs(H).max()
-    factor, spectrum = solved(Blocks(shifted, T, weight), intercept=intercept)
+    model = factored(shifted, T, weight, intercept=intercept)
+    factor, spectrum = model.factor_, model.spectrum_
     again = factor.spectrum()
     by_reflections = Factor.of(shifted, T, sample_weight=weight, intercept=intercept)
     exact = by_reflections.spectrum()
@@ -131,99 +100,99 @@ def test_the_factor_carries_the_spectrum_that_was_proved(kappa, intercept):
     np.testing.assert_allclose(twice.sigma, np.sqrt(2) * exact.sigma, rtol=tolerance)
 
 
-@pytest.mark.parametrize(("times", "reads"), [(0.8, 1), (1.2, 2)])
-def test_the_gram_matrix_is_taken_up_to_its_condition_and_not_beyond(times, reads):
+@pytest.mark.parametrize(("times", "route"), [(0.8, "gram"), (1.2, "refined")])
+def test_the_gram_matrix_is_taken_up_to_its_condition_and_not_beyond(times, route):
     H, T = problem(times * PROVED_CONDITION, signal=harmless_signal())
-    assert n_reads(H, T) == reads
+    assert factored(H, T).route_ == route
 
 
-@pytest.mark.parametrize(("times", "reads"), [(1.2, 1), (0.8, 2)])
-def test_the_gram_matrix_is_taken_down_to_its_residual_and_not_below(times, reads):
+@pytest.mark.parametrize(("times", "route"), [(1.2, "gram"), (0.8, "refined")])
+def test_the_gram_matrix_is_taken_down_to_its_residual_and_not_below(times, route):
     H, T = problem(10.0, left=times * RESIDUAL_SHARE, signal=harmless_signal())
-    assert n_reads(H, T) == reads
+    assert factored(H, T).route_ == route
 
 
 def test_large_weights_make_the_residual_uncertain():
     smallest = np.eye(M)[:, -1:]
-    assert n_reads(*problem(3e4, signal=harmless_signal())) == 1
-    assert n_reads(*problem(3e4, signal=smallest)) == 2
+    assert factored(*problem(3e4, signal=harmless_signal())).route_ == "gram"
+    assert factored(*problem(3e4, signal=smallest)).route_ == "refined"
 
 
-@pytest.mark.parametrize(("times", "reads"), [(0.3, 1), (3.0, 2)])
-def test_the_first_block_preconditions_up_to_its_condition_and_not_beyond(times, reads):
+@pytest.mark.parametrize(("times", "route"), [(0.3, "refined"), (3.0, "reflections")])
+def test_the_first_block_preconditions_up_to_its_condition_and_not_beyond(times, route):
     H, T = problem(times * REFINED_CONDITION)
-    assert n_reads(H, T) == reads
+    assert factored(H, T).route_ == route
 
 
 @pytest.mark.parametrize("kappa", [1e6, 1e8, 1e10, 1e11])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_refined_singular_values_are_as_good_as_float64_can_hold(kappa, intercept):
     H, T = problem(kappa)
-    blocks = Blocks(H, T)
-    by_first_block, by_gram = solved(blocks, intercept=intercept), refined_by_gram(blocks, intercept=intercept)
+    model = factored(H, T, intercept=intercept)
+    assert model.route_ == "refined"
     exact = np.linalg.svd(H - H.mean(axis=0) if intercept else H, compute_uv=False)
-    for _, spectrum in (by_first_block, by_gram):
+    for spectrum in (model.spectrum_, refined_by_gram(H, T, intercept=intercept)):
         np.testing.assert_allclose(spectrum.sigma[-1], exact[-1], rtol=200 * 2.2e-16 * kappa)
 
 
 @pytest.mark.parametrize(("times", "enough"), [(0.3, True), (3.0, False)])
 def test_refinement_stops_at_its_condition(times, enough):
-    blocks = Blocks(*problem(times * REFINED_CONDITION))
-    assert (refined_by_gram(blocks) is not None) == enough
+    assert (refined_by_gram(*problem(times * REFINED_CONDITION)) is not None) == enough
 
 
-@pytest.mark.parametrize(("unlike", "reads"), [(ALIKE_CONDITION / 10, 1), (10 * ALIKE_CONDITION, 2)])
-def test_a_first_block_unlike_the_others_does_not_precondition(unlike, reads):
+@pytest.mark.parametrize(
+    ("unlike", "route"), [(ALIKE_CONDITION / 10, "refined"), (10 * ALIKE_CONDITION, "reflections")]
+)
+def test_a_first_block_unlike_the_others_does_not_precondition(unlike, route):
     """One direction is `unlike` times as strong in the later blocks as the first block says."""
     H, T = problem(1e8)
     U, sigma, Vt = np.linalg.svd(H, full_matrices=False)
     later = np.where(np.arange(N) < BLOCK, 1.0, unlike)
     H = H + (later - 1.0)[:, None] * np.outer(U[:, -1] * sigma[-1], Vt[-1])
-    blocks = Blocks(H, T)
-    _, spectrum = solved(blocks)
-    assert blocks.n_reads == reads
-    np.testing.assert_allclose(spectrum.sigma, np.linalg.svd(H, compute_uv=False), rtol=1e-6)
+    model = factored(H, T)
+    assert model.route_ == route
+    np.testing.assert_allclose(model.spectrum_.sigma, np.linalg.svd(H, compute_uv=False), rtol=1e-6)
 
 
 def test_a_target_that_the_first_block_fits_exactly_still_has_its_residual():
     H, T = problem(1e8)
     T[:BLOCK] = 0.0
-    _, spectrum = solved(Blocks(H, T))
+    spectrum = factored(H, T).spectrum_
     residual = T - H @ np.linalg.lstsq(H, T, rcond=None)[0]
     np.testing.assert_allclose(spectrum.residual, (residual**2).sum(axis=0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("told", "reads"), [(1.0, 1), (-1.0, 2)])
-def test_a_first_block_with_targets_unlike_the_others_does_not_precondition(told, reads, intercept):
+@pytest.mark.parametrize(("sign", "route"), [(1.0, "refined"), (-1.0, "reflections")])
+def test_a_first_block_with_targets_unlike_the_others_does_not_precondition(sign, route, intercept):
     """Rows that hardly count say how the targets depend on the features, rightly or wrongly."""
     H, _ = problem(1e8)
     rng = np.random.default_rng(1)
     T = H @ rng.standard_normal((M, 1))
     T += 1e-8 * np.linalg.norm(T) / N**0.5 * rng.standard_normal((N, 1))
-    T[:BLOCK] *= told
+    T[:BLOCK] *= sign
     weight = np.where(np.arange(N) < BLOCK, 1e-20, 1.0)
-    blocks = Blocks(H, T, weight)
-    _, spectrum = solved(blocks, intercept=intercept)
-    _, by_reflections = solved(blocks, intercept=intercept, solver="qr")
-    assert blocks.n_reads == reads + 1
-    difference = np.abs(np.sqrt(spectrum.residual) - np.sqrt(by_reflections.residual))
+    model, by_reflections = (factored(H, T, weight, intercept=intercept, solver=s) for s in ("auto", "qr"))
+    assert model.route_ == route
+    difference = np.abs(np.sqrt(model.spectrum_.residual) - np.sqrt(by_reflections.spectrum_.residual))
     assert (difference <= 1e-10 * np.linalg.norm(T)).all()
 
 
 @pytest.mark.parametrize("noise", [1e-8, 1e-2])
 @pytest.mark.parametrize("kappa", [1e6, 1e8])
-def test_a_target_that_needs_the_weakest_direction_has_its_residual_to_the_error_of_reflections(kappa, noise):
+def test_a_target_that_needs_the_weakest_direction_has_its_residual_to_the_error_of_reflections(
+    small_blocks, kappa, noise
+):
     """The weights are κ, and so ε·κ is what any backward stable method may lose; 60 digits say what is right."""
     Q, _ = np.linalg.qr(np.random.default_rng(1).standard_normal((200, 5)))
     H, T = Q[:, :4] * np.geomspace(1.0, 1.0 / kappa, 4), Q[:, 3] + noise * Q[:, 4]
-    blocks = Blocks(H, T, size=50)
+    small_blocks(50 * 4)
     with mpmath.workdps(60):
         A, t = mpmath.matrix(H.tolist()), mpmath.matrix(T.tolist())
         exact = float(mpmath.norm(t - A * mpmath.lu_solve(A.T * A, A.T * t)))
-    for found in (solved(blocks), refined_by_gram(blocks)):
-        if found is not None:
-            assert abs(found[1].residual[0] ** 0.5 - exact) <= 1e-10 + 2.2e-16 * kappa
+    for spectrum in (factored(H, T).spectrum_, refined_by_gram(H, T, size=50)):
+        if spectrum is not None:
+            assert abs(spectrum.residual[0] ** 0.5 - exact) <= 1e-10 + 2.2e-16 * kappa
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -232,9 +201,8 @@ def test_a_target_that_fits_keeps_its_residual_next_to_one_that_does_not(kappa, 
     H, noise = problem(kappa, signal=np.eye(M)[:, :3], n_targets=3)
     signal = H @ np.random.default_rng(1).standard_normal((M, 3))
     T = np.hstack([noise, signal + 1e-9 * np.linalg.norm(signal) * noise[:, ::-1], 0.0 * noise, noise])[:, ::order]
-    blocks = Blocks(H, T)
-    _, exact = solved(blocks, solver="qr")
-    for _, spectrum in (solved(blocks), refined_by_gram(blocks)):
+    exact = factored(H, T, solver="qr").spectrum_
+    for spectrum in (factored(H, T).spectrum_, refined_by_gram(H, T)):
         difference = np.abs(np.sqrt(spectrum.residual) - np.sqrt(exact.residual))
         assert (difference <= 1e-12 * np.linalg.norm(T, axis=0)).all()
 
@@ -248,20 +216,21 @@ def test_the_root_leaves_of_a_target_what_is_more_than_its_rounding():
     assert triangle.left[2] == 0.0
 
 
-def test_a_single_block_is_factored_by_reflections_at_once():
+def test_a_single_block_is_factored_by_reflections_at_once(small_blocks):
+    small_blocks(2**21)
     H, T = problem(10.0)
-    blocks = Blocks(H, T, size=N)
-    factor, _ = solved(blocks)
-    assert blocks.n_reads == 1
-    np.testing.assert_array_equal(factor.triangle.R, Factor.of(H, T).triangle.R)
+    model = factored(H, T)
+    assert model.route_ == "reflections"
+    np.testing.assert_allclose(model.spectrum_.sigma, Factor.of(H, T).spectrum().sigma, rtol=1e-13)
 
 
 @pytest.mark.parametrize("change", [lambda H: H[:, [0, *range(M - 1)]], lambda H: H * (np.arange(M) > 0)])
 def test_dependent_and_empty_features_end_at_reflections_with_their_rank(change):
     H, T = problem(10.0)
     H = change(H)
-    blocks = Blocks(H, T)
-    _, spectrum = solved(blocks)
+    model = factored(H, T)
+    assert model.route_ == "reflections"
+    spectrum = model.spectrum_
     assert spectrum.rank == M - 1
     np.testing.assert_allclose(spectrum.weights(0.0), np.linalg.pinv(H) @ T, atol=1e-12)
 
@@ -270,7 +239,8 @@ def test_dependent_and_empty_features_end_at_reflections_with_their_rank(change)
 def test_targets_may_depend_on_each_other_or_be_zero(kappa):
     H, T = problem(kappa, n_targets=2)
     T = np.column_stack([T, T.sum(axis=1), 0 * T[:, 0]])
-    factor, spectrum = solved(Blocks(H, T), intercept=True)
+    model = factored(H, T, intercept=True)
+    factor, spectrum = model.factor_, model.spectrum_
     exact = Factor.of(H, T, intercept=True)
     np.testing.assert_allclose(spectrum.residual, exact.spectrum().residual, rtol=1e-9, atol=1e-15)
     W, b = spectrum.weights(1e-3), spectrum.intercept(1e-3)
@@ -278,44 +248,23 @@ def test_targets_may_depend_on_each_other_or_be_zero(kappa):
 
 
 @given(
-    st.floats(-100, 100),
-    st.floats(-100, 100),
+    st.floats(-60, 60),
+    st.floats(-60, 60),
     st.sampled_from([1e1, 1e7]),
     st.booleans(),
 )
 def test_units_of_features_and_targets_do_not_matter(features, targets, kappa, intercept):
     H, T = problem(kappa)
-    one = solved(Blocks(H, T), intercept=intercept)[1]
-    other = solved(Blocks(H * 10.0**features, T * 10.0**targets), intercept=intercept)[1]
+    one = factored(H, T, intercept=intercept).spectrum_
+    other = factored(H * 10.0**features, T * 10.0**targets, intercept=intercept).spectrum_
     np.testing.assert_allclose(other.sigma, one.sigma * 10.0**features, rtol=1e-7)
     np.testing.assert_allclose(other.residual, one.residual * 10.0 ** (2 * targets), rtol=1e-8)
 
 
-def test_numbers_whose_squares_leave_float64_take_the_reflections():
+def test_numbers_whose_squares_overflow_are_named():
     H, T = problem(10.0)
-    tiny = Blocks(H * 1e-160, T)
-    _, spectrum = solved(tiny)
-    np.testing.assert_allclose(spectrum.sigma, 1e-160 * np.linalg.svd(H, compute_uv=False), rtol=1e-12)
     with pytest.raises(ValueError, match="overflow"):
-        solved(Blocks(H * 1e160, T))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_rows_that_are_not_finite_are_named(bad, intercept):
-    H, T = problem(10.0)
-    H[N // 2, 3] = bad
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        solved(Blocks(H, T), intercept=intercept)
-
-
-def test_no_rows_and_unequal_blocks_raise():
-    for solver in ("auto", "gram", "qr"):
-        with pytest.raises(ValueError, match="no row blocks"):
-            solved(lambda: iter(()), solver=solver)
-    H, T = problem(10.0)
-    with pytest.raises(ValueError, match="same columns"):
-        solved(lambda: iter([(H, T), (H[:, 1:], T)]))
+        factored(H * 1e160, T)
 
 
 @pytest.mark.parametrize("first", ["zero weight", "equal", "zero"])
@@ -328,18 +277,17 @@ def test_a_few_first_rows_that_tell_nothing_do_not_mislead(first):
         weight[few] = 0.0
     else:
         H[few] = H[0] if first == "equal" else 0.0
-    blocks = Blocks(H, T, weight)
-    found = solve(LocalPasses(RowBlocks(blocks, n_features=M)), intercept=True)
-    assert found.route == ("gram" if first == "zero weight" else "refined")
+    model = factored(H, T, weight, intercept=True)
+    assert model.route_ == ("gram" if first == "zero weight" else "refined")
     exact = Factor.of(H, T, sample_weight=weight, intercept=True).spectrum()
-    np.testing.assert_allclose(found.spectrum.sigma, exact.sigma, rtol=1e-10)
+    np.testing.assert_allclose(model.spectrum_.sigma, exact.sigma, rtol=1e-10)
 
 
 def test_rows_of_no_weight_change_nothing():
     H, T = problem(1e2)
     weight = np.where(np.arange(N) < 2 * BLOCK, 0.0, 1.0)
-    _, spectrum = solved(Blocks(H, T, weight), intercept=True)
-    _, exact = solved(Blocks(H[2 * BLOCK :], T[2 * BLOCK :]), intercept=True)
+    spectrum = factored(H, T, weight, intercept=True).spectrum_
+    exact = factored(H[2 * BLOCK :], T[2 * BLOCK :], intercept=True).spectrum_
     np.testing.assert_allclose(spectrum.sigma, exact.sigma, rtol=1e-10)
     np.testing.assert_allclose(spectrum.residual, exact.residual, rtol=1e-10)
 
@@ -348,21 +296,19 @@ def test_a_mean_far_from_the_first_rows_is_allowed_for():
     """The shift is the first block's mean: a drift away from it is rounding that the proof must count."""
     H, T = problem(2e4, signal=harmless_signal())
     drifting = H + np.where(np.arange(N) < BLOCK, 0.0, 1e6)[:, None] * np.abs(H).max()
-    blocks = Blocks(drifting, T)
-    _, spectrum = solved(blocks, intercept=True)
-    assert blocks.n_reads > 1
+    model = factored(drifting, T, intercept=True)
+    assert model.route_ != "gram"
     sigma = np.linalg.svd(drifting - drifting.mean(axis=0), compute_uv=False)
-    np.testing.assert_allclose(spectrum.sigma[-1], sigma[-1], rtol=1e-5)
+    np.testing.assert_allclose(model.spectrum_.sigma[-1], sigma[-1], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("kappa", "reads"), [(200, 1), (350, 2)])
-def test_what_the_mean_adds_to_the_sums_counts_as_rounding(kappa, reads):
+@pytest.mark.parametrize(("kappa", "route"), [(200, "gram"), (350, "refined")])
+def test_what_the_mean_adds_to_the_sums_counts_as_rounding(kappa, route):
     """κ about the mean is 2·10⁴ and 3·10⁴, both below the limit; the sums about the first block's mean are larger."""
     H, T = problem(kappa, signal=harmless_signal())
-    blocks = Blocks(H + np.where(np.arange(N) < BLOCK, 0.0, 1.0)[:, None], T)
-    _, spectrum = solved(blocks, intercept=True)
-    assert float(spectrum.condition()) < PROVED_CONDITION
-    assert blocks.n_reads == reads
+    model = factored(H + np.where(np.arange(N) < BLOCK, 0.0, 1.0)[:, None], T, intercept=True)
+    assert model.condition_number_ < PROVED_CONDITION
+    assert model.route_ == route
 
 
 def test_estimators_give_the_same_network_on_all_routes():
