@@ -16,6 +16,7 @@ from ocrep._linalg.gram import (
     PROVED_CONDITION,
     REFINED_CONDITION,
     RESIDUAL_SHARE,
+    FoldGrams,
     GramSums,
     PreconditionedSums,
     refined,
@@ -353,3 +354,22 @@ def test_products_are_the_same_with_and_without_room_beside_the_features(interce
         shared = shared.add((scratch[: len(H), :4], T, weight), scratch)
     for one, other in zip(plain.sums, shared.sums, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def fold_grams(n_folds, intercept, seed=0):
+    rng = np.random.default_rng(seed)
+    first = rng.standard_normal((6, 3)), rng.standard_normal((6, 2)), None
+    start = GramSums.of(first, intercept=intercept)  # all folds are about its shift
+    parts = [(rng.standard_normal((4, 3)), rng.standard_normal((4, 2)), None) for _ in range(n_folds - 1)]
+    return FoldGrams((start, *(GramSums(None, start.counts.without_rows()).add(part) for part in parts)))
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 4, 7])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_complement_is_the_sum_of_the_others(n_folds, intercept):
+    folds = fold_grams(n_folds, intercept)
+    for v, complement in enumerate(folds.complements()):
+        others = [sums for k, sums in enumerate(folds.sums) if k != v]
+        assert complement.counts.n_rows == sum(sums.counts.n_rows for sums in others)
+        for ours, *each in zip(complement.sums, *(sums.sums for sums in others), strict=True):
+            np.testing.assert_allclose(ours, np.sum(each, axis=0), rtol=1e-13, atol=1e-13)

@@ -5,9 +5,10 @@ import numpy as np
 from ocrep import TikhonovRegressor
 
 
-def factored(H, T, weight=None, *, intercept=False, solver="auto", gamma=1.0):
+def factored(H, T, weight=None, *, intercept=False, solver="auto", n_folds=0):
     """A model with H as its features: `factor_`, `spectrum_`, `folds_` and `route_` are those of these rows."""
-    return TikhonovRegressor(gamma, fit_intercept=intercept, solver=solver).fit(H, T, sample_weight=weight)
+    model = TikhonovRegressor(1.0, fit_intercept=intercept, solver=solver, store_folds=n_folds or False)
+    return model.fit(H, T, sample_weight=weight)
 
 
 def problem(kappa, n_rows=3000, n_features=24, *, left=0.5, signal=None, seed=0, n_targets=1):
