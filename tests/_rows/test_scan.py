@@ -15,7 +15,6 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from support.advice import some_advice
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
-from support.small_blocks import use_small_blocks
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, scan
 from ocrep._files.readers import BLOCK_BYTES, ParquetReader
@@ -162,8 +161,8 @@ def test_float32_columns_stay_float32(frame, tmp_path):
 
 @pytest.mark.parametrize("scale", ["minmax", (-1.0, 1.0)])
 @pytest.mark.parametrize("narrow", [0, 1])
-def test_files_of_float32_and_float64_go_together_in_any_order(frame, tmp_path, monkeypatch, narrow, scale):
-    use_small_blocks(monkeypatch, 2**8)  # several blocks of either type
+def test_files_of_float32_and_float64_go_together_in_any_order(frame, tmp_path, small_blocks, narrow, scale):
+    small_blocks(2**8)  # several blocks of either type
     parts = [frame[:100].reset_index(drop=True), frame[100:].reset_index(drop=True)]
     parts[narrow] = parts[narrow].astype(dict.fromkeys(NAMES, np.float32))
     for i, part in enumerate(parts):

@@ -11,7 +11,6 @@ from support.advice import some_advice
 from support.pages import run_page
 from support.problems import PAPER
 from support.rows_on_disk import NAMES, as_blocks, as_dataset, as_glob, cut, smooth_frame
-from support.small_blocks import use_small_blocks
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules, scan
 
@@ -20,9 +19,9 @@ RANGE = (-1.0, 1.0)
 
 
 @pytest.fixture(autouse=True)
-def _small_blocks(monkeypatch):
+def _small_blocks(small_blocks):
     """Blocks so small that 3000 rows make many of them."""
-    use_small_blocks(monkeypatch, 2**14)
+    small_blocks(2**14)
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from support.problems import PAPER
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
-from support.small_blocks import use_small_blocks
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovRegressor, scan
 
@@ -21,8 +21,8 @@ class CrashError(Exception):
 
 
 @pytest.fixture(autouse=True)
-def _small_blocks(monkeypatch):
-    use_small_blocks(monkeypatch, 2**12)
+def _small_blocks(small_blocks, monkeypatch):
+    small_blocks(2**12)
     # One worker, so that a plain fit adds up blocks in the order of a checkpointed one.
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
 
@@ -161,10 +161,12 @@ def test_a_killed_process_leaves_a_checkpoint_that_another_takes_up(frame, tmp_p
         import os, signal, sys
         import numpy as np
         from ocrep import PinvRegressor, scan
-        from ocrep._training import learned
 
-        learned.BLOCK_ENTRIES = 2**12
         folder, end = sys.argv[1], int(sys.argv[2])
+        sys.path.insert(0, sys.argv[3])
+        from support.small_blocks import use_small_blocks
+
+        use_small_blocks(2**12)
 
         def progress(done, total):
             if done >= end:
@@ -176,7 +178,8 @@ def test_a_killed_process_leaves_a_checkpoint_that_another_takes_up(frame, tmp_p
         """
     )
     for end, status in ((1200, -signal.SIGKILL), (9999, 0)):
-        done = subprocess.run([sys.executable, "-c", script, str(tmp_path), str(end)], check=False, timeout=120)
+        command = [sys.executable, "-c", script, str(tmp_path), str(end), str(Path(__file__).parents[1])]
+        done = subprocess.run(command, check=False, timeout=120)
         assert done.returncode == status
         assert (tmp_path / "fit.ckpt").exists() == (status != 0)
     expected = PinvRegressor(30, random_state=0).fit(scan(tmp_path, target="y"))

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from support.advice import some_advice
 from support.device import on_device
 from support.problems import with_condition
-from support.small_blocks import use_small_blocks
 
 from ocrep import (
     PinvClassifier,
@@ -110,12 +109,12 @@ def routes_taken(monkeypatch):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("route", sorted(ROUTES))
-def test_held_out_errors_equal_refitting_on_the_same_folds(route, split, weighted, monkeypatch):
+def test_held_out_errors_equal_refitting_on_the_same_folds(route, split, weighted, small_blocks, monkeypatch):
     options = ROUTES[route]
     n = options.get("n", N)
     X, y, groups = problem(n, options.get("m", M), options.get("kappa", 10.0))
     if "blocks" in options:
-        use_small_blocks(monkeypatch, options["blocks"])
+        small_blocks(options["blocks"])
     weight = np.random.default_rng(1).integers(0, 3, n) * 0.7 if weighted else None
     rule = rule_of(split)
     taken = routes_taken(monkeypatch)
@@ -137,8 +136,8 @@ def test_held_out_errors_equal_refitting_on_the_same_folds(route, split, weighte
 
 @some_advice
 @pytest.mark.parametrize("split", SPLITS)
-def test_misclassified_rows_are_counted_on_the_same_folds(split, monkeypatch):
-    use_small_blocks(monkeypatch, 800)
+def test_misclassified_rows_are_counted_on_the_same_folds(split, small_blocks):
+    small_blocks(800)
     X, y, groups = problem()
     labels = np.where(y > np.median(y), "high", "low")
     grid = (1e-3, 1.0, 30.0)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from support.problems import augmented_solution, smooth_problem
-from support.small_blocks import use_small_blocks
 
 from ocrep import PinvRegressor, TikhonovRegressor, load_model, save_model, scan
 from ocrep._training.calibration import LeftOutErrors
@@ -48,12 +47,12 @@ SHAPES = {"tall": {}, "wide": {"n": 25, "m": 40}, "a row alone": {}}
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 @pytest.mark.parametrize("cut", [False, True])
-def test_errors_and_ends_equal_those_of_refitting_without_each_row(shape, fit_intercept, weighted, cut, monkeypatch):
+def test_errors_and_ends_equal_those_of_refitting_without_each_row(shape, fit_intercept, weighted, cut, small_blocks):
     X, T = problem(**SHAPES[shape])
     if shape == "a row alone":  # decides a direction by itself
         X[:, 2] = np.arange(len(X)) == 5
     if cut:
-        use_small_blocks(monkeypatch, 100)
+        small_blocks(100)
     w = np.random.default_rng(1).integers(0, 4, len(X)) * 0.7 if weighted else np.ones(len(X))
     model = TikhonovRegressor(GAMMA, fit_intercept=fit_intercept, calibrate="loo").fit(X, T, w if weighted else None)
     expected = refitted(X, T, w, GAMMA, fit_intercept)

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 from support.device import on_device, to_numpy
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame
-from support.small_blocks import use_small_blocks
 
 import ocrep._layers.pairs
 import ocrep._training.recipe
@@ -19,8 +18,8 @@ SMALL = 2**12
 
 
 @pytest.fixture(autouse=True)
-def _small_blocks(monkeypatch):
-    use_small_blocks(monkeypatch, SMALL)
+def _small_blocks(small_blocks):
+    small_blocks(SMALL)
     with dask.config.set(scheduler="threads", num_workers=2):
         yield
 

@@ -10,7 +10,6 @@ from sklearn.linear_model import RidgeCV
 from sklearn.utils.estimator_checks import check_estimator
 from support.advice import some_advice
 from support.device import on_device, to_numpy
-from support.small_blocks import use_small_blocks
 
 from ocrep import (
     PinvRegressor,
@@ -66,8 +65,8 @@ CRITERIA = [name for name in rules.names() if name not in FORMULAS and name not 
 
 @pytest.mark.parametrize("rule", [*CRITERIA, rules.Discrepancy(noise=1.0), 0.7], ids=str)
 @pytest.mark.parametrize("route", ROUTES)
-def test_each_target_is_fitted_as_if_it_were_alone(route, rule, monkeypatch):
-    use_small_blocks(monkeypatch, 2**13)
+def test_each_target_is_fitted_as_if_it_were_alone(route, rule, small_blocks):
+    small_blocks(2**13)
     shape, kappa, solver = ROUTES[route]
     X, Y = problem(*shape, kappa)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(X))

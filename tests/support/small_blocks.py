@@ -3,13 +3,13 @@
 import pytest
 
 
-def use_small_blocks(monkeypatch, entries):
+def use_small_blocks(entries, setattr=setattr):
     """Let a block hold about `entries` numbers, wherever rows are cut."""
     import ocrep._linalg.parallel
     import ocrep._training.recipe
 
     for module in (ocrep._linalg.parallel, ocrep._training.recipe):
-        monkeypatch.setattr(module, "BLOCK_ENTRIES", entries)
+        setattr(module, "BLOCK_ENTRIES", entries)
     # A patch of a place that nobody reads would go unnoticed.
     assert ocrep._training.recipe.block_rows(1) == entries
     assert next(ocrep._linalg.parallel.slices_of(entries + 1, 1)) == slice(0, entries)
@@ -18,4 +18,4 @@ def use_small_blocks(monkeypatch, entries):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """`small_blocks(entries)` lets a block hold about `entries` numbers in the fits that follow in this test."""
-    return lambda entries: use_small_blocks(monkeypatch, entries)
+    return lambda entries: use_small_blocks(entries, monkeypatch.setattr)
