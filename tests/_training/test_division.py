@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.advice import some_advice
 from support.device import on_device
+from support.folds import folds_of_groups, weight_by_fold
 from support.problems import with_condition
 
 from ocrep import (
@@ -28,13 +29,12 @@ from ocrep import (
     save_model,
     scan,
 )
-from ocrep._linalg.folds import FoldPlan
-from ocrep._linalg.passes import LocalPasses
-from ocrep._rows.block import MOST_GROUPS, keys_of
 
 N, M, GROUPS = 400, 6, 8
 GAMMAS = np.array([1e-6, 1e-3, 1.0, 100.0])
 SPLITS = ("groups", "given", "blocks")
+# More groups than are listed; each then goes by its own hash.
+MANY_GROUPS = 1025
 
 
 def problem(n=N, m=M, kappa=10.0, seed=0):
@@ -56,8 +56,7 @@ def folds_of(split, groups, n=N, weight=None):
     names = np.unique(groups if weight is None else groups[weight > 0])
     if split == "given":
         return np.searchsorted(names, groups)
-    hashed = FoldPlan(5, split="groups").ordered(keys_of(names))
-    turn = {name: turn % 5 for turn, name in enumerate(names[np.argsort(hashed)])}
+    turn = dict(zip(names, folds_of_groups(rule_of("groups"), names), strict=True))
     return np.array([turn.get(group, 0) for group in groups])
 
 
@@ -85,31 +84,19 @@ def given(split, groups):
 
 ROUTES = {
     "single block": {},
-    "gram": {"blocks": 800, "solver": "gram", "kind": "FoldGrams"},
-    "preconditioned": {"blocks": 800, "kappa": 1e8, "kind": "FoldPreconditioned"},
+    "gram": {"blocks": 800, "solver": "gram", "route": "gram"},
+    "preconditioned": {"blocks": 800, "kappa": 1e8, "route": "refined"},
     "reflections": {"blocks": 800, "solver": "qr"},
     "wide": {"n": 60, "m": 90},
     "wide, in blocks": {"n": 60, "m": 90, "solver": "qr"},
 }
 
 
-def routes_taken(monkeypatch):
-    """The kinds of summaries that rows are accumulated into, as they come."""
-    taken, accumulate = [], LocalPasses.accumulate
-
-    def recording(self, work, **options):
-        taken.append(work.kind.__name__)
-        return accumulate(self, work, **options)
-
-    monkeypatch.setattr(LocalPasses, "accumulate", recording)
-    return taken
-
-
 @some_advice
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("route", sorted(ROUTES))
-def test_held_out_errors_equal_refitting_on_the_same_folds(route, split, weighted, small_blocks, monkeypatch):
+def test_held_out_errors_equal_refitting_on_the_same_folds(route, split, weighted, small_blocks):
     options = ROUTES[route]
     n = options.get("n", N)
     X, y, groups = problem(n, options.get("m", M), options.get("kappa", 10.0))
@@ -117,13 +104,12 @@ def test_held_out_errors_equal_refitting_on_the_same_folds(route, split, weighte
         small_blocks(options["blocks"])
     weight = np.random.default_rng(1).integers(0, 3, n) * 0.7 if weighted else None
     rule = rule_of(split)
-    taken = routes_taken(monkeypatch)
     model = TikhonovRegressor(rule, solver=options.get("solver", "auto"))
     model.fit(X, y, sample_weight=weight, **given(split, groups))
     fold = folds_of(split, groups, n, weight)
     expected = refitted(X, y, fold, GAMMAS, weight)
     np.testing.assert_allclose(model.folds_.squared_errors(GAMMAS), expected, rtol=1e-10, atol=1e-10 * (y @ y))
-    assert taken == [options.get("kind", "FoldFactors")]
+    assert model.route_ == options.get("route", "reflections")
     assert model.folds_.n_read == n
     assert model.choice_.rule == "kfold"
     if route != "preconditioned":
@@ -166,48 +152,59 @@ VALUES = {
 }
 
 
+@some_advice
 @pytest.mark.parametrize("kind", sorted(VALUES))
-@pytest.mark.parametrize("known", [False, True])
-def test_no_group_is_in_two_folds_whatever_a_group_is(kind, known):
-    groups = VALUES[kind](np.random.default_rng(0).integers(0, 40, 1000))
-    plan, keys = FoldPlan(2, seed=7, split="groups"), keys_of(groups)
-    names, number = np.unique(groups, return_inverse=True)
-    assert len(np.unique(keys)) == len(names)
-    fold = plan.of_groups(keys, np.sort(plan.ordered(np.unique(keys))) if known else None)
-    pairs = np.unique(np.column_stack([number, fold]), axis=0)
-    assert len(pairs) == len(names)
-    if known:
-        assert np.ptp(np.bincount(pairs[:, 1], minlength=2)) <= 1
+@pytest.mark.parametrize("calls", [1, 4])
+def test_no_group_is_in_two_folds_whatever_a_group_is(kind, calls):
+    """Three rows of each group weigh 4ᵍ: the digits of the sums to base 4 say in which folds the group is."""
+    number = np.random.default_rng(0).permutation(np.repeat(np.arange(16), 3))
+    number = number % 2 if kind == "booleans" else number
+    groups, n_groups = VALUES[kind](number), len(np.unique(number))
+    each = np.bincount(number)[0]
+    sums = weight_by_fold(rules.KFold(n_folds=2, seed=4, split="groups"), (each + 1.0) ** number, groups, calls=calls)
+    digits = np.array([[int(total) // (each + 1) ** g % (each + 1) for g in range(n_groups)] for total in sums])
+    assert sorted(np.unique(digits)) == [0, each]
+    assert (digits.sum(axis=0) == each).all()
+    if calls == 1:  # all groups were seen before the rows were divided
+        assert np.ptp((digits > 0).sum(axis=1)) <= 1
 
 
-def test_equal_groups_have_equal_keys_in_every_type():
-    wide, narrow = np.array([3, 0, -2]), np.array([3, 0, -2], dtype=np.int8)
-    for same in (narrow, wide.astype(float), np.array([3.0, -0.0, -2.0]), np.array([3, 0, -2], dtype=object)):
-        np.testing.assert_array_equal(keys_of(same), keys_of(wide))
-    long, short = np.array(["a", "b", "cccc"]), np.array(["a", "b"])
-    np.testing.assert_array_equal(keys_of(long)[:2], keys_of(short))
-    np.testing.assert_array_equal(keys_of(long), keys_of(long.astype(object)))
-    np.testing.assert_array_equal(keys_of(long), keys_of(long.astype(bytes)))
-    numbers = np.array([-np.inf, -2.5, -1e-300, 0.0, 1e-300, 1.0, np.inf])
-    assert (np.diff(keys_of(numbers).astype(object)) > 0).all()
+@some_advice
+def test_equal_groups_are_in_the_same_fold_in_every_type():
+    rule, weight = rules.KFold(n_folds=2, split="groups"), 2.0 ** np.arange(6)
+    wide = np.array([3, 0, -2, 7, 8, 9])
+    texts = np.array(["a", "b", "cccc", "d", "e", "f"])
+    for groups, others in (
+        (wide, [wide.astype(np.int8), wide.astype(float), np.where(wide == 0, -0.0, wide), wide.astype(object)]),
+        (texts, [texts.astype("U9"), texts.astype(object), texts.astype(bytes)]),
+    ):
+        expected = weight_by_fold(rule, weight, groups)
+        for same in others:
+            np.testing.assert_array_equal(weight_by_fold(rule, weight, same), expected)
+    numbers = np.array([-1e300, -2.5, -1e-300, 0.0, 1e-300, 1.0])
+    np.testing.assert_array_equal(folds_of_groups(rules.KFold(split="given"), numbers), np.arange(6))
 
 
+@some_advice
 def test_the_seed_divides_groups_anew_and_their_hash_is_even():
-    keys = keys_of(np.arange(30_000))
-    first, second = (FoldPlan(3, seed, split="groups").of_groups(keys, None) for seed in (0, 1))
-    for fold in (first, second):
-        assert np.bincount(fold) == pytest.approx(10_000, rel=0.03)
-    assert np.mean(first == second) == pytest.approx(1 / 3, abs=0.02)
+    n = 30_000
+    groups, weight = np.arange(n), np.random.default_rng(0).uniform(0.5, 1.5, n)
+    first, second = (weight_by_fold(rules.KFold(seed=s, split="groups"), weight, groups) for s in (0, 1))
+    for sums in (first, second):
+        assert sums == pytest.approx(n / 3, rel=0.03)
+    assert not np.isin(first, second).any()
 
 
+@some_advice
 def test_blocks_are_those_of_scikit_learn_and_take_turns_if_they_have_a_length():
-    plan = FoldPlan(5, split="blocks")
-    theirs = sorted(len(test) for _, test in PlainKFold(5).split(np.zeros((403, 1))))
-    ours = plan.of_row_numbers(np.arange(403), 403)
-    assert sorted(np.bincount(ours)) == theirs
-    assert (np.diff(ours) >= 0).all()
-    turns = FoldPlan(3, split="blocks", block_length=2).of_row_numbers(np.arange(9), None)
-    np.testing.assert_array_equal(turns, [0, 0, 1, 1, 2, 2, 0, 0, 1])
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, 403)
+    counts = weight_by_fold(rules.KFold(n_folds=5, split="blocks"), np.ones(403))
+    assert sorted(counts) == sorted(len(test) for _, test in PlainKFold(5).split(np.zeros((403, 1))))
+    edges = np.cumsum(counts).astype(int)[:-1]
+    expected = [part.sum() for part in np.split(weight, edges)]
+    np.testing.assert_allclose(weight_by_fold(rules.KFold(n_folds=5, split="blocks"), weight), expected)
+    turns = weight_by_fold(rules.KFold(split="blocks", block_length=2), 2.0 ** np.arange(9))
+    np.testing.assert_array_equal(turns, np.bincount([0, 0, 1, 1, 2, 2, 0, 0, 1], weights=2.0 ** np.arange(9)))
 
 
 # --- what must not matter -----------------------------------------------------------------------------------------
@@ -292,10 +289,10 @@ def test_a_device_takes_groups_from_either_side():
 
 
 def test_streams_go_by_the_hash_of_the_group_or_the_number_of_the_row(tmp_path):
-    n = 4 * MOST_GROUPS
+    n = 4 * MANY_GROUPS
     X, y, _ = problem(n)
     groups = np.arange(n) // 3
-    assert groups.max() > MOST_GROUPS
+    assert groups.max() >= MANY_GROUPS
     cuts = [slice(a, a + 700) for a in range(0, n, 700)]
     for rule in (rules.KFold(split="groups"), rules.KFold(split="blocks", block_length=64)):
         grouped = rule.split == "groups"
@@ -465,7 +462,7 @@ def as_objects(values):
 
 
 def many_groups():
-    X, y, _ = problem(2 * MOST_GROUPS)
+    X, y, _ = problem(MANY_GROUPS)
     return X, y, None, np.arange(len(X))
 
 

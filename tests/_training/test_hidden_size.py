@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 from support.advice import some_advice
+from support.folds import fold_numbers
 from support.problems import PAPER, random_problem, smooth_problem, with_condition
+from support.routes import factored
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, hidden_size_path, rules
-from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.quick_folds import quick_folds
-from ocrep._training.train import cv_error_of, quick_error, search
 from ocrep.datasets import load
-from ocrep.rules.cross_validation import fold_errors
 
 EPS = np.finfo(float).eps
 
@@ -42,18 +41,6 @@ def test_sizes_that_are_not_there_raise(m):
         Factor.of(*random_problem(40, 9)).leading(m)
 
 
-def test_folds_of_the_first_features_keep_their_errors():
-    H = with_condition(1e5, 60, 9)
-    T = np.random.default_rng(0).standard_normal((60, 2))
-    cut, direct = (
-        FoldFactors.empty(FoldPlan()).absorb([(H, h, T, None)], intercept=True, encode=lambda raw: raw[1:])
-        for h in (H, H[:, :5])
-    )
-    cut = cut.leading(5)
-    gammas = np.array([1e-6, 1e-2])
-    np.testing.assert_allclose(fold_errors(cut, gammas), fold_errors(direct, gammas), rtol=1e-10)
-
-
 @pytest.mark.parametrize("gamma", ["ocrep", "gcv", "kfold", "ocrep_cv", 1e-3])
 @pytest.mark.parametrize(
     "options",
@@ -81,7 +68,7 @@ def test_the_path_equals_separate_fits(gamma, options, n_rows):
 def test_cross_validation_chooses_gamma_anew_on_each_training_part():
     X, y = smooth_problem(90, 5)
     path = hidden_size_path(X, y, sizes=[12], gamma="ocrep", random_state=0, input_scaling=None)
-    fold = FoldPlan().of(X)
+    fold = fold_numbers(X)
     lost = 0.0
     for v in range(3):
         model = PinvRegressor(12, gamma="ocrep", random_state=0, input_scaling=None).fit(X[fold != v], y[fold != v])
@@ -100,7 +87,13 @@ def test_a_path_without_folds_and_with_labels():
 @pytest.mark.parametrize("estimator", [PinvRegressor, PinvClassifier])
 @pytest.mark.parametrize(
     "options",
-    [PAPER, {"direct_link": True, "fit_intercept": True, "gamma": "kfold"}, {**PAPER, "weight_init": "pairs"}],
+    [
+        PAPER,
+        {"direct_link": True, "fit_intercept": True, "gamma": "kfold"},
+        {**PAPER, "weight_init": "pairs"},
+        {"gamma": "evidence"},
+        {"gamma": 1e-3},
+    ],
 )
 def test_auto_takes_a_size_with_nearly_the_least_error(estimator, options):
     X, y = load("wine", return_X_y=True)
@@ -128,49 +121,18 @@ def test_auto_goes_on_with_partial_fit_of_the_size_it_chose():
     np.testing.assert_allclose(model.predict(X), same.predict(X), rtol=1e-6)
 
 
-def test_the_coarse_search_finds_the_minimum_of_a_valley():
-    looked_at = []
-
-    def error(size):
-        looked_at.append(size)
-        return abs(size - 777)
-
-    assert search(error, 1500) == pytest.approx(777, rel=0.09)
-    assert len(looked_at) == len(set(looked_at)) <= 12 + 6
-    assert search(lambda size: (size - 250) ** 2, 300) == pytest.approx(250, rel=0.09)
-    assert search(lambda size: 0.0, 1000) == 1
-
-
-def fold_factors(H, T, intercept=True):
-    return FoldFactors.empty(FoldPlan()).absorb([(H, T)], intercept=intercept)
-
-
-SPECTRAL = ["ocrep", "gcv", "evidence", "hoerl_kennard", 0.1, [0.1]]
-
-
-@pytest.mark.parametrize("rule", SPECTRAL)
+@pytest.mark.parametrize("rule", ["ocrep", "gcv", "evidence", "hoerl_kennard", 0.1])
 @pytest.mark.parametrize("condition", [1e1, 1e3, 5e5])
 def test_quick_errors_of_sizes_are_the_exact_ones(rule, condition):
-    H, T = with_condition(condition, 300, 20, seed=1), random_problem(300, 20)[1]
-    whole, rule = fold_factors(H, T), rules.resolve(rule)
+    """γ is chosen anew on each training part, from its eigenvalues and from its singular values."""
+    rule = rules.resolve(rule)
+    whole = factored(with_condition(condition, 300, 20, seed=1), random_problem(300, 20)[1], intercept=True, n_folds=3)
     for m in (20, 12, 1):
-        assert quick_error(rule, whole.leading(m)) == pytest.approx(
-            cv_error_of(rule, whole.leading(m), np.nan), rel=1e-7
-        )
-
-
-def test_quick_errors_are_not_read_where_squaring_costs_too_much():
-    """Then the exact way decides: a σ_p lost to rounding, few rows, targets that fit, and γ = 0."""
-    H, T = random_problem(300, 20)
-    ocrep, well = rules.OCReP(), fold_factors(H, T)
-    assert quick_error(ocrep, well) is not None
-    assert quick_error(rules.KFold(), well) is None
-    assert quick_error(rules.Unregularized(), well) is None
-    assert quick_error(ocrep, fold_factors(with_condition(1e7, 300, 20, seed=1), T)) is None
-    assert quick_error(ocrep, fold_factors(H, H[:, :1])) is None
-    assert quick_error(ocrep, fold_factors(H, np.column_stack([T, np.full(300, 0.1)]))) is None
-    assert quick_error(ocrep, fold_factors(H[:25], T[:25])) is None
-    assert quick_error(ocrep, fold_factors(H[:25], T[:25], intercept=False)) is None
+        folds = whole.folds_.leading(m)
+        for v, (spectrum, fit) in enumerate(quick_folds(folds).spectra_and_fits()):
+            gamma = rule.choose(folds.spectra[v]).gamma
+            exact = folds.squared_errors(np.array([gamma]))[v, 0]
+            assert fit.refined(rule.choose(spectrum).gamma).squared_error == pytest.approx(exact, rel=1e-7)
 
 
 @some_advice
@@ -186,7 +148,8 @@ def test_the_size_does_not_depend_on_a_target_that_is_constant(gamma):
 
 @pytest.mark.parametrize("intercept", [False, True])
 def test_quick_spectra_are_those_of_the_training_parts(intercept):
-    folds = fold_factors(with_condition(5e4, 300, 20, seed=1) + 0.1, random_problem(300, 20, 2)[1], intercept)
+    H, T = with_condition(5e4, 300, 20, seed=1) + 0.1, random_problem(300, 20, 2)[1]
+    folds = factored(H, T, intercept=intercept, n_folds=3).folds_
     quick = [spectrum for spectrum, _ in quick_folds(folds).spectra_and_fits()]
     for ours, exact in zip(quick, folds.spectra, strict=True):
         np.testing.assert_allclose(ours.sigma[-1], exact.sigma[-1], rtol=1e-7)

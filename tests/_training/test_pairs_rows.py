@@ -9,8 +9,6 @@ from scipy import sparse
 from support.device import on_device, to_numpy
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame
 
-import ocrep._layers.pairs
-import ocrep._training.recipe
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, scan
 
 N = 900
@@ -25,10 +23,9 @@ def _small_blocks(small_blocks):
 
 
 @pytest.fixture(params=[10_000, 200], ids=["all rows", "some rows"])
-def sample_rows(request, monkeypatch):
+def sample_rows(request, small_samples):
     """Samples that hold all rows, and samples that do not."""
-    for module in (ocrep._training.recipe, ocrep._layers.pairs):
-        monkeypatch.setattr(module, "SAMPLE_ROWS", request.param)
+    small_samples(request.param)
     return request.param
 
 
@@ -93,12 +90,12 @@ def test_a_memory_map_gives_the_layer_of_memory(tmp_path):
 
 
 @pytest.mark.usefixtures("sample_rows")
-def test_the_order_of_rows_and_the_number_of_workers_do_not_matter(monkeypatch):
+def test_the_order_of_rows_and_the_number_of_workers_do_not_matter(workers):
     X, y, w = arrays(frame_of(PinvRegressor, weighted=True))
     expected = network().fit(X, y, w).layer_.weights_
     order = np.random.default_rng(0).permutation(N)
-    for workers in ("1", "2"):
-        monkeypatch.setenv("OMP_NUM_THREADS", workers)
+    for number in (1, 2):
+        workers(number)
         np.testing.assert_array_equal(network().fit(X[order], y[order], w[order]).layer_.weights_, expected)
 
 
