@@ -6,11 +6,11 @@ import os
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 from hypothesis import settings
-from support.samples import small_samples
+from support.samples import short_rounds, small_samples
 from support.small_blocks import small_blocks
 from support.workers import workers
 
-__all__ = ["small_blocks", "small_samples", "workers"]
+__all__ = ["short_rounds", "small_blocks", "small_samples", "workers"]
 
 # The same examples on every run, and no deadline: machines are shared.
 settings.register_profile("ocrep", derandomize=True, deadline=None, max_examples=60)

@@ -1,6 +1,21 @@
-"""Samples so small that they do not hold all rows of a test. No other test knows where their size is read."""
+"""Samples of rows: which rows they hold, and how large they are. No other test knows where their size is read."""
 
 import pytest
+
+
+def sample_of(X, y, n_rows):
+    """The rows on which candidates are compared where there are more than `n_rows`."""
+    from ocrep._rows.block import Block
+    from ocrep._rows.survey import RowSample
+
+    sample = RowSample.of(Block(X, y, None), n_rows, None, labels=False)
+    return sample.X, sample.y
+
+
+@pytest.fixture
+def short_rounds(monkeypatch):
+    """A first round of successive halving on 100 rows, so that few rows have two rounds."""
+    monkeypatch.setattr("ocrep._training.selection.FIRST_ROUND", 100)
 
 
 @pytest.fixture
