@@ -10,7 +10,6 @@ from sklearn.model_selection import train_test_split
 from support.problems import PAPER, smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
-from ocrep._linalg.spectrum import noise_variance
 from ocrep.datasets import load
 
 
@@ -135,8 +134,9 @@ def test_directions_without_data_are_uncertain():
     X = np.random.default_rng(0).standard_normal((4, 10))
     model = TikhonovRegressor(2.0, fit_intercept=False).fit(X, np.arange(4.0))
     new = np.random.default_rng(1).standard_normal((3, 10))
-    noise = noise_variance(model.spectrum_, 2.0)[0]
     A = X.T @ X + 2.0 * np.eye(10)
+    left = np.arange(4.0) - model.predict(X)
+    noise = left @ left / (4 - np.trace(np.linalg.solve(A, X.T @ X)))
     expected = np.sqrt(noise * (1 + np.sum(new * np.linalg.solve(A, new.T).T, axis=1)))
     np.testing.assert_allclose(model.predict(new, return_std=True)[1], expected, rtol=1e-10)
 
@@ -153,7 +153,9 @@ def test_weights_enter_the_deviation_of_the_constant():
     w[:10] = 0.0
     model = TikhonovRegressor(1.0).fit(X, y, sample_weight=w)
     mean = np.average(X, axis=0, weights=w)
-    noise = noise_variance(model.spectrum_, 1.0)[0]
+    C, left = X - mean, y - model.predict(X)
+    A = (w[:, None] * C).T @ C + np.eye(5)
+    noise = w @ left**2 / (model.factor_.counts.n - 1 - np.trace(np.linalg.solve(A, A - np.eye(5))))
     deviation = model.predict(mean[None, :], return_std=True)[1]
     np.testing.assert_allclose(deviation, np.sqrt(noise * (1 + 1 / 100)), rtol=1e-10)
 

@@ -15,15 +15,9 @@ from sklearn.pipeline import make_pipeline
 from support.advice import some_advice
 from support.device import DEVICE, LIBRARY, on_device, to_numpy, xp
 from support.problems import random_problem
+from support.routes import factored, problem
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
-from ocrep._layers.activations import ACTIVATIONS
-from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.leave_one_out import left_out_outputs
-from ocrep._linalg.parallel import RowBlocks
-from ocrep._linalg.passes import LocalPasses
-from ocrep._linalg.solve import solve
-from ocrep._linalg.spectrum import noise_variance, variance_factor
 from ocrep.serialization import ModelFileError, save_model
 
 
@@ -35,6 +29,7 @@ def test_numpy_cannot_read_the_device():
         np.asarray(on_device([1.0, 2.0]))
 
 
+@some_advice
 @pytest.mark.parametrize("name", rules.names())
 @pytest.mark.parametrize("intercept", [False, True])
 def test_factor_spectrum_and_rules_stay_on_the_device(name, intercept):
@@ -44,50 +39,43 @@ def test_factor_spectrum_and_rules_stay_on_the_device(name, intercept):
     w = np.random.default_rng(0).uniform(0.5, 2, 60)
     answers = []
     for convert in (np.asarray, on_device):
-        blocks = [(convert(H[a:b]), convert(T[a:b]), convert(w[a:b])) for a, b in ((0, 35), (35, 60))]
-        halves = [Factor.of(h, t, sample_weight=v, intercept=intercept) for h, t, v in blocks]
-        folds = FoldFactors.empty(rule.folds or FoldPlan()).absorb(blocks, intercept=intercept)
-        rows = RowBlocks(lambda blocks=blocks: iter(blocks))
-        for factor in (Factor.fold(blocks, intercept=intercept), halves[0].merge(halves[1]), folds.merged()):
+        model = TikhonovRegressor(rule, fit_intercept=intercept).fit(convert(H), convert(T), convert(w))
+        halves = [
+            Factor.of(convert(H[a:b]), convert(T[a:b]), sample_weight=convert(w[a:b]), intercept=intercept)
+            for a, b in ((0, 35), (35, 60))
+        ]
+        arrays = list(model.predict(convert(H), return_std=True))
+        for factor in (model.factor_, halves[0].merge(halves[1])):
             spectrum = factor.spectrum()
-            choice = rule.choose(spectrum, folds=folds, rows=rows)
-            arrays = [
-                spectrum.weights(choice.gamma),
-                spectrum.intercept(choice.gamma),
-                spectrum.gain(choice.gamma),
-                spectrum.condition(choice.gamma),
-                spectrum.norm(choice.gamma),
-                spectrum.rss(choice.gamma),
-                spectrum.dof(choice.gamma),
-                noise_variance(spectrum, choice.gamma),
-                variance_factor(spectrum, blocks[0][0], choice.gamma),
+            arrays += [
+                spectrum.weights(model.gamma_),
+                spectrum.intercept(model.gamma_),
+                spectrum.gain(model.gamma_),
+                spectrum.condition(model.gamma_),
+                spectrum.norm(model.gamma_),
+                spectrum.rss(model.gamma_),
+                spectrum.dof(model.gamma_),
                 spectrum.singular_values,
-                factor.leading(3).spectrum().weights(choice.gamma),
-                *(output for output, _, _ in left_out_outputs(spectrum, rows, choice.gamma)),
+                factor.leading(3).spectrum().weights(model.gamma_),
             ]
-            if choice.curve is not None:
-                arrays += [choice.curve.gammas, choice.curve.criterion]
-            answers.append((choice.gamma, arrays))
-    for host, device in zip(answers[:3], answers[3:], strict=True):
-        assert device[0] == pytest.approx(host[0], rel=1e-5, abs=0)
-        for expected, array in zip(host[1], device[1], strict=True):
-            np.testing.assert_allclose(to_numpy(array), expected, rtol=1e-4)
+        curve = model.choice_.curve
+        answers.append((model.gamma_, arrays + ([] if curve is None else [curve.gammas, curve.criterion])))
+    host, device = answers
+    assert device[0] == pytest.approx(host[0], rel=1e-5, abs=0)
+    for expected, array in zip(host[1], device[1], strict=True):
+        np.testing.assert_allclose(to_numpy(array), expected, rtol=1e-4, atol=1e-12)
 
 
+@some_advice
 def test_misclassified_rows_are_counted_on_the_device():
     H, T = random_problem(60, 6)
-    codes = np.sign(T)
-    rule = rules.KFold(scoring="error")
-    gammas = []
-    for convert in (np.asarray, on_device):
-        blocks = [(convert(H[a:b]), convert(codes[a:b]), None) for a, b in ((0, 35), (35, 60))]
-        folds = FoldFactors.empty(rule.folds).absorb(blocks, intercept=False)
-        rows = RowBlocks(lambda blocks=blocks: iter(blocks), labels=True)
-        gammas.append(rule.choose(folds.merged().spectrum(), folds=folds, rows=rows).gamma)
-    assert gammas[1] == pytest.approx(gammas[0], rel=1e-9)
+    labels = (T[:, 0] > 0).astype(int)
+    model = TikhonovClassifier(rules.KFold(scoring="error"))
+    here, there = (model.fit(convert(H), convert(labels)).gamma_ for convert in (np.asarray, on_device))
+    assert there == pytest.approx(here, rel=1e-9)
 
 
-@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+@pytest.mark.parametrize("activation", ["gaussian", "hardlimit", "identity", "relu", "sigmoid", "sin", "tanh"])
 @pytest.mark.parametrize("direct_link", [False, True])
 def test_the_hidden_layer_stays_on_the_device(activation, direct_link):
     X = np.random.default_rng(0).uniform(-3, 5, size=(10, 4))
@@ -244,25 +232,15 @@ def test_what_needs_the_host_says_so(tmp_path):
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("kappa", [1e2, 1e8])
-def test_the_fast_routes_work_on_the_device(kappa, intercept):
-    rng = np.random.default_rng(0)
-    U, _ = np.linalg.qr(rng.standard_normal((400, 8)))
-    V, _ = np.linalg.qr(rng.standard_normal((8, 8)))
-    H, T = 9.0 * (U * np.geomspace(1, 1 / kappa, 8)) @ V.T, rng.standard_normal((400, 2))
-    weight = rng.uniform(0.5, 2, 400)
-    answers = []
-    for convert in (np.asarray, on_device):
-        blocks = [
-            (convert(H[i : i + 100]), convert(T[i : i + 100]), convert(weight[i : i + 100])) for i in (0, 100, 200, 300)
-        ]
-        solved = solve(LocalPasses(RowBlocks(lambda blocks=blocks: iter(blocks))), intercept=intercept)
-        factor, spectrum = solved.factor, solved.spectrum
-        assert spectrum is not None  # reflections would leave it to be computed
-        assert factor.counts.n_rows == 400
-        answers.append(spectrum)
-    host, device = answers
-    np.testing.assert_allclose(to_numpy(device.sigma), host.sigma, rtol=1e-6)
-    np.testing.assert_allclose(to_numpy(device.residual), host.residual, rtol=1e-8)
+def test_the_fast_routes_work_on_the_device(small_blocks, kappa, intercept):
+    small_blocks(800)  # a device takes sixteen times as much
+    H, T = problem(kappa, 3000, 8, n_targets=2)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 3000)
+    models = [factored(*map(convert, (H, T, weight)), intercept=intercept) for convert in (np.asarray, on_device)]
+    assert [model.route_ for model in models] == ["gram" if kappa == 1e2 else "refined"] * 2
+    here, there = (model.spectrum_ for model in models)
+    np.testing.assert_allclose(to_numpy(there.sigma), here.sigma, rtol=1e-6)
+    np.testing.assert_allclose(to_numpy(there.residual), here.residual, rtol=1e-8)
 
 
 def mistakes():

@@ -2,18 +2,21 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import RidgeClassifier
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, log_loss
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import estimator_checks
 from support.advice import some_advice
 from support.device import on_device, to_numpy
+from support.folds import fold_numbers
 
 from ocrep import (
     PinvClassifier,
     PinvClassifierCV,
+    RandomLayer,
     TikhonovClassifier,
     TikhonovRegressor,
     compare_rules,
@@ -23,7 +26,6 @@ from ocrep import (
     save_model,
     scan,
 )
-from ocrep._training.train import _log_losses
 from ocrep.onnx import OnnxExportError, to_onnx
 
 X, Y = make_multilabel_classification(150, 8, n_classes=4, n_labels=2, random_state=0)
@@ -267,12 +269,18 @@ def test_scikit_learns_checks_hold(model):
         check(type(model).__name__, calibrated)
 
 
-def test_the_log_loss_of_several_labels_is_the_mean_of_theirs():
-    rng = np.random.default_rng(0)
-    outputs, T = rng.standard_normal((150, Q)), 2.0 * Y - 1.0
-    found = _log_losses(outputs, T, WEIGHT, several=True)
-    each = [_log_losses(outputs[:, [q]], T[:, [q]], WEIGHT, several=False) for q in range(Q)]
-    np.testing.assert_allclose(found, np.mean(each, axis=0), rtol=1e-12)
-    np.testing.assert_allclose(
-        _log_losses(outputs, T, None, several=True), _log_losses(outputs, T, np.ones(150), several=True), rtol=1e-12
-    )
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
+def test_the_log_loss_of_several_labels_is_the_mean_of_theirs(weight):
+    layer = {"n_hidden": 10, "fit_intercept": True, "direct_link": False, "gamma": 0.1}
+    model = PinvClassifierCV([layer], random_state=0).fit(X, Y, sample_weight=weight)
+    H, fold = RandomLayer(10, random_state=0).fit_transform(X), fold_numbers(X)
+    outputs = np.empty(Y.shape)
+    for v in range(3):
+        rest, held = fold != v, fold == v
+        part = TikhonovRegressor(0.1).fit(H[rest], 2.0 * Y[rest] - 1.0, None if weight is None else weight[rest])
+        outputs[held] = part.predict(H[held])
+    losses = [
+        np.mean([log_loss(Y[:, q], expit(2 * a * outputs[:, q]), sample_weight=weight) for q in range(Q)])
+        for a in np.geomspace(0.5, 32.0, 13)  # the temperatures that are tried
+    ]
+    assert -model.best_score_ == pytest.approx(min(losses), rel=1e-8)
