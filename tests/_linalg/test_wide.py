@@ -9,20 +9,17 @@ import mpmath
 import numpy as np
 import pytest
 from support.device import on_device, to_numpy
+from support.folds import fold_numbers
+from support.routes import factored
 
-from ocrep import Factor, PinvRegressor, TikhonovClassifier, TikhonovRegressor, load_model, save_model
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep import Factor, PinvRegressor, TikhonovClassifier, TikhonovRegressor, load_model, rules, save_model
 from ocrep._linalg.leave_one_out import left_out_outputs, press
 from ocrep._linalg.parallel import RowBlocks
-from ocrep._linalg.passes import LocalPasses
-from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import variance_factor
-from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.wide import KERNEL_CONDITION
 
 N, M, Q = 16, 36, 2
 EPS = np.finfo(float).eps
-PLAN = FoldPlan(3)
 KAPPA = {
     "well conditioned": 10.0,
     "just proved": 0.5 * KERNEL_CONDITION,
@@ -62,6 +59,11 @@ def weights_of(weighted, n_rows=N):
 def tall(factor):
     """The same factor with R alone: the spectrum then comes from the SVD of R."""
     return Factor(factor.triangle, factor.counts)
+
+
+def tall_folds(folds):
+    """The same folds with the R of each alone."""
+    return type(folds)(folds.plan, tuple(factor and tall(factor) for factor in folds.factors))
 
 
 def gammas_of(H, intercept):
@@ -133,11 +135,10 @@ def test_spectrum_and_weights_equal_those_of_the_tall_formula(name, intercept, w
 def test_held_out_errors_equal_refitting_without_each_fold_in_fifty_digits(name, intercept, weighted):
     H, T = problem(name)
     w = weights_of(weighted)
-    solved = solve(LocalPasses(RowBlocks(lambda: iter([(H, T, w)]))), intercept=intercept, folds=PLAN)
-    w, fold = np.ones(N) if w is None else w, PLAN.of(H)
+    folds = factored(H, T, w, intercept=intercept, n_folds=3).folds_
+    w, fold = np.ones(N) if w is None else w, fold_numbers(H)
     for gamma in gammas_of(H, intercept):
-        ours = solved.folds.squared_errors(np.array([gamma]))[:, 0]
-        spectra = solved.folds.spectra
+        ours, spectra = folds.squared_errors(np.array([gamma]))[:, 0], folds.spectra
         for v in range(3):
             train, held = (fold != v) & (w > 0), (fold == v) & (w > 0)
             W, b = refit(H[train], T[train], gamma, intercept, w[train])
@@ -188,18 +189,10 @@ def test_inner_products_are_used_only_where_they_prove_themselves(name, intercep
 
 
 @pytest.mark.parametrize("rule", ["ocrep", "gcv", "loo", "kfold", "ocrep_cv"])
-def test_a_fit_needs_no_triangle_and_no_dense_svd_of_the_features(rule, monkeypatch):
+def test_every_rule_chooses_as_by_reflections(rule):
     H, T = problem("well conditioned")
-
-    def forbidden(*_, **__):
-        raise AssertionError("A proved wide problem is solved by products and eigenvalues.")
-
-    expected = TikhonovRegressor(rule, solver="qr").fit(H, T)
-    monkeypatch.setattr(Triangle, "of", forbidden)
-    for name in ("svd", "qr"):
-        monkeypatch.setattr(np.linalg, name, forbidden)
-    model = TikhonovRegressor(rule).fit(H, T)
-    assert model.gamma_ == expected.gamma_
+    model, reference = (TikhonovRegressor(rule, solver=solver).fit(H, T) for solver in ("auto", "qr"))
+    assert model.gamma_ == pytest.approx(reference.gamma_, rel=1e-9)
 
 
 def features(dtype, kappa=1.0):
@@ -243,17 +236,14 @@ def test_float32_rows_count_as_the_float64_numbers_that_they_are(name, intercept
     H, T = problem(name)
     single = H.astype(np.float32)
     w = weights_of(True)
-    kept, converted = (
-        solve(LocalPasses(RowBlocks(lambda A=A: iter([(A, T, w)]))), intercept=intercept, folds=PLAN)
-        for A in (single, single.astype(np.float64))
-    )
+    kept, converted = (factored(A, T, w, intercept=intercept, n_folds=3) for A in (single, single.astype(np.float64)))
     gammas = gammas_of(H, intercept)
-    np.testing.assert_allclose(kept.folds.squared_errors(gammas), converted.folds.squared_errors(gammas), rtol=1e-9)
-    for a, b in ((kept.factor.spectrum(), converted.factor.spectrum()),):
-        np.testing.assert_allclose(a.sigma, b.sigma, rtol=1e-10)
-        np.testing.assert_allclose(a.weights(gammas[1]), b.weights(gammas[1]), rtol=1e-9, atol=1e-12)
-    assert kept.factor.triangle.R.dtype == np.float64
-    np.testing.assert_allclose(kept.factor.triangle.R, converted.factor.triangle.R, atol=1e-13)
+    np.testing.assert_allclose(kept.folds_.squared_errors(gammas), converted.folds_.squared_errors(gammas), rtol=1e-9)
+    a, b = kept.factor_.spectrum(), converted.factor_.spectrum()
+    np.testing.assert_allclose(a.sigma, b.sigma, rtol=1e-10)
+    np.testing.assert_allclose(a.weights(gammas[1]), b.weights(gammas[1]), rtol=1e-9, atol=1e-12)
+    assert kept.factor_.triangle.R.dtype == np.float64
+    np.testing.assert_allclose(kept.factor_.triangle.R, converted.factor_.triangle.R, atol=1e-13)
 
 
 @intercepts
@@ -287,8 +277,8 @@ def test_rows_may_be_changed_after_they_were_factored():
     X, y = H.copy(), T.copy()
     kept = [
         Factor.of(X, y),
-        FoldFactors.empty(PLAN).absorb([(X, y, None)], intercept=False).merged(),
-        TikhonovRegressor("kfold").fit(X, y).factor_,
+        factored(X, y, n_folds=3).folds_.merged(),
+        TikhonovRegressor("kfold").partial_fit(X, y).factor_,
     ]
     expected = [factor.spectrum().sigma for factor in kept]
     X[...], y[...] = 0.0, 0.0
@@ -306,10 +296,9 @@ def test_leading_features_and_selected_ones_equal_a_factor_of_theirs(size, inter
     for cut, own in ((factor.leading(size), H[:, :size]), (factor.select(some), H[:, some])):
         expected = Factor.of(own, T, sample_weight=w, intercept=intercept).spectrum()
         np.testing.assert_allclose(cut.spectrum().weights(0.1), expected.weights(0.1), rtol=1e-9, atol=1e-12)
-    solved = solve(LocalPasses(RowBlocks(lambda: iter([(H, T, w)]))), intercept=intercept, folds=PLAN)
-    tall_folds = FoldFactors(PLAN, tuple(tall(f) for f in solved.folds.factors))
+    folds = factored(H, T, w, intercept=intercept, n_folds=3).folds_
     gammas = np.array([1e-3, 0.1])
-    ours, reference = (folds.leading(size).squared_errors(gammas) for folds in (solved.folds, tall_folds))
+    ours, reference = (some.leading(size).squared_errors(gammas) for some in (folds, tall_folds(folds)))
     np.testing.assert_allclose(ours, reference, rtol=1e-9)
 
 
@@ -345,14 +334,10 @@ def test_few_rows_and_constant_rows_have_the_rank_that_they_should(n_rows, inter
 
 def test_identical_rows_in_all_other_folds_leave_only_the_mean():
     H = np.vstack([np.tile(np.linspace(1.0, 9.0, 12), (4, 1)), np.random.default_rng(0).standard_normal((3, 12))])
-    T, number = np.arange(7.0)[:, None], np.arange(7.0)[:, None]
-    fold = PLAN.of(number)
-    H = H[np.argsort(np.argsort(fold == fold[0], kind="stable"))]  # the other folds get the identical rows first
-    rows = RowBlocks(lambda: iter([(number, H, T, None)]), lambda raw: raw[1:])
-    folds = solve(LocalPasses(rows), intercept=True, folds=PLAN).folds
-    tall_folds = FoldFactors(PLAN, tuple(f and tall(f) for f in folds.factors))
+    model = TikhonovRegressor(rules.KFold(split="given", grid=[1e-12, 1.0]))
+    folds = model.fit(H, np.arange(7.0), groups=[0, 0, 1, 1, 2, 2, 2]).folds_
     gammas = np.array([1e-12, 1.0])
-    np.testing.assert_allclose(folds.squared_errors(gammas), tall_folds.squared_errors(gammas), rtol=1e-9)
+    np.testing.assert_allclose(folds.squared_errors(gammas), tall_folds(folds).squared_errors(gammas), rtol=1e-9)
 
 
 def test_too_large_numbers_are_refused_with_a_reason():
@@ -382,16 +367,20 @@ def test_the_gram_solver_says_that_it_cannot_before_it_forms_features_times_feat
 @pytest.mark.parametrize("name", ["well conditioned", "ill conditioned"])
 def test_other_array_libraries_give_the_same_answers(name, intercept):
     H, T = problem(name)
-    blocks = (H, T, weights_of(True)), tuple(map(on_device, (H, T, weights_of(True))))
-    ours, theirs = (FoldFactors.empty(PLAN).absorb([block], intercept=intercept) for block in blocks)
+    rows = (H, T, weights_of(True))
+    ours, theirs = (factored(*some, intercept=intercept, n_folds=3) for some in (rows, map(on_device, rows)))
     gammas = gammas_of(H, intercept)
-    expected, found = ours.squared_errors(gammas), to_numpy(theirs.squared_errors(on_device(gammas)))
+    expected, found = ours.folds_.squared_errors(gammas), to_numpy(theirs.folds_.squared_errors(on_device(gammas)))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-    a, b = ours.merged().spectrum(), theirs.merged().spectrum()
+    a, b = ours.spectrum_, theirs.spectrum_
     np.testing.assert_allclose(to_numpy(b.weights(on_device(gammas))), a.weights(gammas), rtol=1e-8, atol=1e-12)
-    left_out = [press(s, RowBlocks(lambda: iter(())), g) for s, g in ((a, gammas), (b, on_device(gammas)))]
-    np.testing.assert_allclose(to_numpy(left_out[1]), left_out[0], rtol=1e-9)
-    cut = [folds.merged().leading(M - 3).spectrum().sigma for folds in (ours, theirs)]
+    rule = rules.LOO(grid=list(gammas))
+    criteria = [
+        TikhonovRegressor(rule, fit_intercept=intercept).fit(*some).choice_.curve.criterion
+        for some in (rows, map(on_device, rows))
+    ]
+    np.testing.assert_allclose(to_numpy(criteria[1]), criteria[0], rtol=1e-9)
+    cut = [model.folds_.merged().leading(M - 3).spectrum().sigma for model in (ours, theirs)]
     np.testing.assert_allclose(to_numpy(cut[1]), cut[0], rtol=1e-7)
 
 

@@ -16,10 +16,8 @@ from sklearn.exceptions import DataConversionWarning
 from support.advice import some_advice
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
 
-from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, scan
+from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, scan
 from ocrep._files.readers import BLOCK_BYTES, ParquetReader
-from ocrep._rows.block import recut
-from ocrep._rows.sources import is_on_disk
 
 
 @pytest.fixture
@@ -616,28 +614,23 @@ def test_part_of_a_file_is_a_fragment_too(frame, tmp_path):
     assert seen[-1] == (200, 200)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 7, 100, 1000])
-@pytest.mark.parametrize("height", [1, 3, 10, 97, 500])
-def test_recut_blocks_hold_the_same_rows_at_one_size(rows, height):
-    X, y, w = np.arange(400.0).reshape(200, 2), np.arange(200), np.arange(200.0)
-    given = [(X[a : a + rows], y[a : a + rows], w[a : a + rows]) for a in range(0, 200, rows)]
-    cut = list(recut(iter(given), height))
-    assert [len(block[1]) for block in cut[:-1]] == [height] * (len(cut) - 1)
-    for part, whole in zip(zip(*cut, strict=True), (X, y, w), strict=True):
-        np.testing.assert_array_equal(np.concatenate(part), whole)
+@pytest.mark.parametrize("rows", [1, 7, 100, 1000])
+@pytest.mark.parametrize("entries", [30, 300, 10_000])
+def test_blocks_of_any_size_are_read_as_blocks_of_one_size(small_blocks, rows, entries):
+    small_blocks(entries)
+    X, y, w = np.random.default_rng(0).standard_normal((200, 2)), np.arange(200.0), np.arange(200.0)
+    seen = []
+    blocks = [(X[a : a + rows], y[a : a + rows], w[a : a + rows]) for a in range(0, 200, rows)]
+    found = TikhonovRegressor(1.0, solver="qr").fit(scan(blocks, progress=lambda done, total: seen.append(done)))
+    assert seen[-1] == 200
+    here = TikhonovRegressor(1.0, solver="qr").fit(X, y, w)
+    np.testing.assert_allclose(found.coef_, here.coef_, rtol=1e-12)
+    assert found.factor_.counts.weight_sum == w.sum()
 
 
 def test_rows_without_weights_among_others_count_one():
     blocks = [(np.ones((2, 1)), np.ones(2), None), (np.ones((2, 1)), np.ones(2), np.full(2, 3.0))]
-    ((_, _, weight),) = recut(iter(blocks), 10)
-    assert weight.tolist() == [1.0, 1.0, 3.0, 3.0]
-
-
-def test_arrays_in_memory_are_not_taken_for_arrays_on_disk():
-    from array_api_strict import asarray
-
-    for X in (np.ones((2, 2)), [[1.0]], pd.DataFrame([[1.0]]), pd.Series([1.0]), asarray([[1.0]])):
-        assert not is_on_disk(X)
+    assert TikhonovRegressor(1.0).fit(scan(blocks)).factor_.counts.weight_sum == 8.0
 
 
 def test_streams_work_where_nothing_that_reads_files_is_installed():
