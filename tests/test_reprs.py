@@ -5,7 +5,7 @@ import pytest
 from support.problems import smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, parts, rules, scan, significance
-from ocrep.report import Table, diagnose
+from ocrep.report import diagnose
 
 X, Y = smooth_problem(300, 30)
 LABELS = np.digitize(Y, np.quantile(Y, np.linspace(0.1, 0.9, 9)))
@@ -28,7 +28,6 @@ VALUES = {
     "diagnosis": DIAGNOSIS,
     "verdict": DIAGNOSIS.verdict,
     "goodness": DIAGNOSIS.goodness,
-    "table": Table([f"column {k}" for k in range(1000)], {f"other {k}": "an id" for k in range(1000)}),
     "scan": scan([(X, Y)]),
     "plan": parts.plan(PinvRegressor(60, random_state=0), n_features=30),
     "comparison": significance.corrected_paired_t_test([1.0, 2.0, 3.0], [1.0, 2.5, 2.0], test_share=0.3),
@@ -46,8 +45,6 @@ def test_a_value_is_shown_in_one_short_line(name):
 
 def test_arrays_are_shown_by_their_shape_and_defaults_left_out():
     assert repr(CLASSIFIER.calibrator_) == "Calibrator(slope=<10 × 10>, offset=<10>)"
-    assert repr(Table(["a"])) == "Table(inputs=['a'], left_out={})"
-    assert repr(Table(["a"], n_dropped=2)) == "Table(inputs=['a'], left_out={}, n_dropped=2)"
     assert repr(scan([(X, Y)])) == "Scan(source=<IterableSource>)"
 
 

@@ -243,5 +243,5 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
 
 def test_drawing_libraries_are_loaded_only_to_draw():
     code = "import sys, ocrep.displays, ocrep.report; print({'matplotlib', 'jinja2'} & set(sys.modules))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "set()"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "set()"

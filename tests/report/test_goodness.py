@@ -13,11 +13,10 @@ from support.problems import smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.analysis.assessment import Assessment
-from ocrep.report import Table, diagnose
+from ocrep.report import diagnose
+from ocrep.report.figures import goodness_figures
 from ocrep.report.goodness import judged, roc_curves
-from ocrep.report.goodness_figures import goodness_figures
-from ocrep.report.page import render
-from ocrep.report.score_tables import confusion_table, score_table
+from ocrep.report.page import confusion_table, render, score_table
 
 RULES = ["ocrep", "kfold"]
 
@@ -47,8 +46,8 @@ def test_a_regression_is_scored_as_its_own_fit_is():
     np.testing.assert_allclose(found.true, y_test)
     np.testing.assert_allclose(found.predicted, predicted)
     assert found.finding.code == "good"
-    assert [figure.name for figure in goodness_figures(found)] == ["predictions", "residuals"]
-    assert score_table(found).rows[0][1][0].text == f"{own['r2']:.3f}"
+    assert [figure["name"] for figure in goodness_figures(found)] == ["predictions", "residuals"]
+    assert score_table(found)["rows"][0][1][0][0] == f"{own['r2']:.3f}"
     assert confusion_table(found) is None
 
 
@@ -59,16 +58,16 @@ def test_two_classes_have_one_roc_curve_and_a_confusion(calibrate):
     found = diagnose(estimator, X, y, X_test, y_test, rules=RULES).goodness
     model = estimator.fit(X, y)
     area = metrics.roc_auc_score(y_test == "yes", model.decision_function(X_test))
-    assert [(curve.label, curve.area) for curve in found.roc] == [("yes", pytest.approx(area))]
+    assert [(curve["label"], curve["area"]) for curve in found.roc] == [("yes", pytest.approx(area))]
     assert found.models["network"]["roc_auc"] == pytest.approx(area)
-    under = np.trapezoid(found.roc[0].true_positive, found.roc[0].false_positive)
+    under = np.trapezoid(found.roc[0]["true_positive"], found.roc[0]["false_positive"])
     assert under == pytest.approx(area, abs=1e-9)
     assert found.confusion == metrics.confusion_matrix(y_test, model.predict(X_test)).tolist()
     assert (found.models["network"]["log_loss"] < 1.0) == (calibrate == "loo")
-    cells = confusion_table(found).rows[1][1]
-    assert [cell.text for cell in cells] == [str(count) for count in found.confusion[1]]
-    assert sum(cell.share for cell in cells) == pytest.approx(1.0)
-    assert [cell.right for cell in cells] == [False, True]
+    texts, shares, right = zip(*confusion_table(found)["rows"][1][1], strict=True)
+    assert texts == tuple(str(count) for count in found.confusion[1])
+    assert sum(shares) == pytest.approx(1.0)
+    assert right == (False, True)
 
 
 def test_of_many_classes_the_most_frequent_are_drawn():
@@ -79,11 +78,11 @@ def test_of_many_classes_the_most_frequent_are_drawn():
     rows = parts(X, y)
     found = diagnose(TikhonovClassifier(), *rows, rules=RULES).goodness
     frequent = sorted(names, key=lambda name: (-np.sum(rows[3] == name), name))
-    assert [curve.label for curve in found.roc] == frequent[:6]
-    areas = [curve.area for curve in roc_curves(TikhonovClassifier().fit(*rows[:2]), *rows[2:])]
+    assert [curve["label"] for curve in found.roc] == frequent[:6]
+    areas = [curve["area"] for curve in roc_curves(TikhonovClassifier().fit(*rows[:2]), *rows[2:])]
     assert len(areas) == 8
     assert found.models["network"]["roc_auc"] == pytest.approx(np.mean(areas))
-    assert len({key.look for key in goodness_figures(found)[0].legend}) == 7
+    assert len({look for _, look, _ in goodness_figures(found)[0]["legend"]}) == 7
 
 
 def test_of_very_many_classes_the_most_confused_pairs_are_listed():
@@ -93,8 +92,8 @@ def test_of_very_many_classes_the_most_confused_pairs_are_listed():
     X, y, X_test, y_test = labelled(["a", "b", "c"])
     found = diagnose(TikhonovClassifier(), X, y, X_test, y_test, rules=RULES).goodness
     table = confusion_table(replace(found, classes=names, confusion=confusion.tolist()))
-    told = [(label, *(cell.text for cell in cells)) for label, cells in table.rows]
-    assert told == [("c05", "c01", "8"), ("c00", "c02", "4"), ("c03", "c07", "4")]
+    shown = [(label, *(text for text, _, _ in cells)) for label, cells in table["rows"]]
+    assert shown == [("c05", "c01", "8"), ("c00", "c02", "4"), ("c03", "c07", "4")]
 
 
 def test_frames_and_sparse_rows_are_scored_as_arrays_are():
@@ -104,8 +103,8 @@ def test_frames_and_sparse_rows_are_scored_as_arrays_are():
         diagnose(TikhonovRegressor(), kind(X), y, kind(X_test), pandas.Series(y_test), rules=RULES)
         for kind in (np.asarray, lambda rows: pandas.DataFrame(rows, columns=names), sparse.coo_array)
     )
-    assert framed.table.inputs == names
-    assert plain.table.inputs == ["1", "2", "3", "4"]
+    assert framed.table["inputs"] == names
+    assert plain.table["inputs"] == ["1", "2", "3", "4"]
     for found in (framed, thin):
         for model, scores in plain.goodness.models.items():
             assert found.goodness.models[model] == pytest.approx(scores)
@@ -165,10 +164,11 @@ def test_the_advice_is_a_line_of_python_or_the_command():
     found = diagnose(estimator, X, y, X_test, y_test, rules=RULES)
     line = eval(found.advised)
     assert line.get_params() == {**estimator.get_params(), "gamma": found.verdict.recommended}
-    table = Table(["a", "b", "c", "d"], {"id": "an id"}, 3, "ocrep fit rows.csv --target y --out model.skops")
-    told = diagnose(estimator, X, y, X_test, y_test, rules=RULES, table=table)
-    assert told.advised == f"{table.command} --gamma {told.verdict.recommended}"
-    page = render(told)
+    command = "ocrep fit rows.csv --target y --out model.skops"
+    table = {"inputs": ["a", "b", "c", "d"], "left_out": {"id": "an id"}, "n_dropped": 3, "command": command}
+    of_program = diagnose(estimator, X, y, X_test, y_test, rules=RULES, table=table)
+    assert of_program.advised == f"{command} --gamma {of_program.verdict.recommended}"
+    page = render(of_program)
     assert "Not used: id (an id)." in re.sub(r"\s+", " ", page)
     assert "3 rows without a target were dropped." in page
     assert "Inputs: a, b, c, d." in page
@@ -186,7 +186,7 @@ def test_sentences_of_advice_speak_the_readers_language():
     estimator = PinvClassifier(10, random_state=0)
     python = render(diagnose(estimator, X, rare[0], X_test, rare[1], rules=RULES))
     assert "try class_weight=&#34;balanced&#34;." in python
-    table = Table(["a", "b", "c", "d"], command="ocrep fit rows.csv")
+    table = {"command": "ocrep fit rows.csv"}
     command = render(diagnose(estimator, X, rare[0], X_test, rare[1], rules=RULES, table=table))
     assert "try --class-weight balanced<" in command
 
@@ -194,10 +194,16 @@ def test_sentences_of_advice_speak_the_readers_language():
 def test_names_of_classes_and_columns_cannot_become_markup():
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     X, y, X_test, y_test = labelled(["fine", evil])
-    table = Table([evil], {evil: evil}, 1, evil)
+    table = {"inputs": [evil], "left_out": {evil: evil}, "n_dropped": 1, "command": evil}
     page = render(
         diagnose(PinvClassifier(10, random_state=0), X, y, X_test, y_test, rules=RULES, title=evil, table=table)
     )
     assert "<img" not in page
     assert page.count("<script") == 2
     assert page.count("&lt;img src=x onerror=alert(2)&gt;") > 6
+
+
+def test_an_unknown_key_of_the_table_is_refused():
+    X, y = smooth_problem(30, 4)
+    with pytest.raises(ValueError, match="'columns', which has no meaning here: use inputs"):
+        diagnose(TikhonovRegressor(), X, y, rules=RULES, table={"columns": ["a"]})

@@ -20,6 +20,8 @@ from ocrep._rows.block import Block, as_real, beside, host_array, keys_of, liste
 
 # Names and not types, since pandas need not be installed.
 _MISSING = ("NAType", "NaTType")
+MANY_LABELS = 20
+"""The most different integers that are taken for labels rather than quantities where the task is not given."""
 
 
 def place_of(block: Block) -> str:

@@ -1,4 +1,10 @@
-"""Tables from one factorisation: all rules on one network, and all hidden sizes under one rule (needs pandas)."""
+"""Tables from one factorization (they need pandas): all rules on one network, and all hidden sizes under one rule.
+
+`compare_rules` fits once with γ = 0 and stored folds. Every rule then reads the same spectrum, folds or rows, and the
+errors of all of them come from one evaluation (`Evaluator`). `hidden_size_path` fits the largest network once: the
+factor of its first m units is the leading block of R, so each size costs one SVD of a smaller triangle, and no row is
+read again but those of the test.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +16,13 @@ import numpy as np
 
 from ocrep._errors import pick
 from ocrep._layers.random_layer import RandomLayer, check_nested
+from ocrep._rows.checks import MANY_LABELS
 from ocrep._training.recipe import plan_of
 from ocrep._training.train import cv_error_of
 from ocrep.analysis.evaluator import Evaluator, rules_to_compare
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.estimators.base import ClosedForm, fit_silently
 from ocrep.rules import NotApplicable, Rule, resolve
-
-MANY_LABELS = 20
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,12 +197,18 @@ def _rule_line(evaluator: Evaluator, rule: Any) -> dict[str, Any]:
     """One line of the table of rules, without the errors."""
     start = perf_counter()
     found = evaluator.apply(rule)
+    seconds = perf_counter() - start
     if found.gamma is None:
         return {"rule": found.rule, "reason": found.reason}
-    line = {"rule": found.rule, "gamma": found.gamma, "edge": found.edge, "floored": found.floored}
-    seconds, spectrum = perf_counter() - start, evaluator.spectrum
-    condition, dof = float(spectrum.condition(found.gamma)), float(spectrum.dof(found.gamma))
-    return {**line, "condition": condition, "dof": dof, "seconds": seconds}
+    return {
+        "rule": found.rule,
+        "gamma": found.gamma,
+        "edge": found.edge,
+        "floored": found.floored,
+        "condition": float(evaluator.spectrum.condition(found.gamma)),
+        "dof": float(evaluator.spectrum.dof(found.gamma)),
+        "seconds": seconds,
+    }
 
 
 def _size_line(size: Evaluator, rule: Rule) -> dict[str, Any]:
@@ -207,10 +218,13 @@ def _size_line(size: Evaluator, rule: Rule) -> dict[str, Any]:
         cv_error = None if size.folds is None else cv_error_of(rule, size.folds, gamma) ** 0.5
     except NotApplicable as reason:
         return {"reason": str(reason)}
-    test_error = None if size.test is None else float(size.test_errors(np.array([gamma]))[0])
-    line = {"gamma": gamma, "cv_error": cv_error, "test_error": test_error}
-    plain, regularized = float(size.spectrum.condition()), float(size.spectrum.condition(gamma))
-    return {**line, "condition_number": plain, "condition": regularized}
+    return {
+        "gamma": gamma,
+        "cv_error": cv_error,
+        "test_error": None if size.test is None else float(size.test_errors(np.array([gamma]))[0]),
+        "condition_number": float(size.spectrum.condition()),
+        "condition": float(size.spectrum.condition(gamma)),
+    }
 
 
 def _checked_sizes(sizes: Any) -> list[int]:

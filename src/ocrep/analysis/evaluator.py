@@ -1,4 +1,22 @@
-"""One fitted network under many γ: the choice of each rule, and the training, test and cross-validation errors."""
+"""One fitted network under many γ: the choice of each rule, and the training, test and cross-validation errors.
+
+Nothing is trained again. With the SVD H = UΣVᵀ, read off the factor that `fit` stored, the output weights for any γ are
+
+    W(γ) = V · diag(σ/(σ² + γ)) · UᵀT,
+
+so the weights of all γ together cost one product of V with a stack of scaled UᵀT, and one pass over the rows gives the
+errors for all of them: rows × features × targets multiplications for each γ.
+
+Exact k-fold cross-validation needs no rows for squared errors. Each fold v has a triangular factor R_v of its own
+rows [1 | H_v | T_v]. The factor of the other folds is the merge of theirs, which gives an intercept b_v(γ) and
+weights W_v(γ) as above, and the held-out squared error is ‖R_v [b_v; W_v; −I]‖². All γ together cost one small SVD
+per fold. Misclassified rows can only be counted on the rows.
+
+How much of a difference between two γ is noise? For RMSE, let d_v be the difference of their mean squared errors on
+fold v. The folds pair them, so the standard error of the mean of d is sd(d)/√k; and since dRMSE = dMSE/(2·RMSE), that
+of the difference of the RMSEs is sd(d)/(2·√k·RMSE). A share p of n misclassified rows has the binomial standard error
+√(p(1 − p)/n), with p = (misclassified + 1)/(n + 2), which is above 0 even where no row is misclassified.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +30,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers
+from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.parallel import slices_of
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._rows.block import Block
-from ocrep._rows.memory import encoded_arrays
 from ocrep.estimators.base import ClosedForm, rows_of
 from ocrep.estimators.tikhonov import TikhonovClassifier, TikhonovRegressor
-from ocrep.rules import Choice, NotApplicable, Rule, names, resolve
+from ocrep.rules import Choice, NotApplicable, names, resolve
 from ocrep.rules.base import check_usable
 from ocrep.rules.cross_validation import fold_errors, misclassified_by_fold, same_class
 
 POINTS_PER_DECADE = 8
-# In units of σ₁²: below LOWEST only rounding errors matter, above HIGHEST all weights are almost zero.
-LOWEST, HIGHEST = 1e-16, 1e2
-LATEST_START = 1e-8  # the grid starts at a tenth of this or below, even if H is well conditioned: γ has no effect there
+# In units of σ₁²: below LOWEST only rounding errors matter, above HIGHEST all weights are almost zero. Even if H is
+# well conditioned, the grid starts at a tenth of LATEST_START or below, so that it shows where γ has no effect.
+LOWEST = 1e-16
+HIGHEST = 1e2
+LATEST_START = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +63,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluator:
-    """A fitted network and its rows. The network is not trained again: all errors come from its factors.
-
-    Errors are the share of misclassified rows for a classifier, and RMSE otherwise.
-    """
+    """A fitted network and its rows. Errors are shares of misclassified rows for a classifier, and RMSE otherwise."""
 
     factor: Factor
     spectrum: Spectrum
@@ -65,9 +81,9 @@ class Evaluator:
         """
         check_is_fitted(model)
         check_one_gamma(model.gamma_)
-        given = ((training, True), (training, False), (test, False))
-        rows = (None if some is None else rows_of(model, *some, as_trained=as_trained) for some, as_trained in given)
-        trained, plain, tested = rows
+        trained = None if training is None else rows_of(model, *training, as_trained=True)
+        plain = None if training is None else rows_of(model, *training, as_trained=False)
+        tested = None if test is None else rows_of(model, *test, as_trained=False)
         own = isinstance(model, TikhonovRegressor | TikhonovClassifier)
         return cls(model.factor_, model.spectrum_, model.folds_, trained, plain, tested, own)
 
@@ -76,7 +92,8 @@ class Evaluator:
 
         Raise if the model was trained on other rows than the `n_rows` given.
         """
-        folds, trained = self.folds, self.spectrum.n_rows
+        folds = self.folds
+        trained = self.spectrum.n_rows
         if folds is None:
             assert self.trained is not None
             intercept = self.factor.counts.intercept
@@ -94,13 +111,6 @@ class Evaluator:
         trained, plain, test = (_leading_rows(rows, n_features) for rows in (self.trained, self.plain, self.test))
         folds = self.folds and self.folds.leading(n_features)
         return Evaluator(factor, factor.spectrum(), folds, trained, plain, test, self.own_features)
-
-    def in_memory(self) -> Evaluator:
-        """Compute the features of all rows once and keep them: for small data that many sizes read again."""
-        plan = FoldPlan() if self.folds is None else self.folds.plan
-        return replace(
-            self, trained=_held(self.trained, plan), plain=_held(self.plain, plan), test=_held(self.test, plan)
-        )
 
     @property
     def labels(self) -> bool:
@@ -139,28 +149,16 @@ class Evaluator:
 
     def cv_errors(self, gammas: np.ndarray) -> np.ndarray:
         """Exact k-fold error for each γ; NaN if fewer than two folds hold rows."""
-        return self.cv_losses(gammas) if self.labels else np.sqrt(self.cv_losses(gammas))
-
-    def cv_losses(self, gammas: np.ndarray) -> np.ndarray:
-        """Exact k-fold mean squared error, or share of misclassified rows, for each γ."""
         if self.folds is None or len(self.folds.filled) < 2:
             return np.full(len(gammas), np.nan)
-        lost, total = self._lost_by_fold(self.folds, gammas)
-        return lost.sum(axis=0) / total
-
-    def cv_loss_of(self, rule: Rule) -> float:
-        """Exact k-fold loss of a rule that reads only the spectrum and chooses γ anew on each training part."""
-        assert self.folds is not None
-        gammas = np.array([rule.choose(spectrum).gamma for spectrum in self.folds.spectra])
-        lost, total = self._lost_by_fold(self.folds, gammas)
-        return float(np.trace(lost)) / total
+        if self.plain is not None and self.plain.labels:
+            misclassified, count = misclassified_by_fold(self.folds, self.plain, gammas)
+            return misclassified.sum(axis=0) / count
+        squares = self.folds.squared_errors(gammas).sum(axis=0)
+        return np.sqrt(squares / (sum(self.folds.weight_sums) * self.folds.n_targets))
 
     def cv_noise(self, gammas: np.ndarray, best: float) -> np.ndarray:
-        """One standard error of the difference between the CV error at each γ and at the best one.
-
-        For RMSE it comes from the paired differences over the folds. For a share of misclassified rows it is binomial;
-        one row of either kind is added, so that the standard error of a share of 0 is not 0.
-        """
+        """One standard error of the difference between the CV error at each γ and at the best one."""
         if self.folds is None or len(self.folds.filled) < 2:
             return np.full(len(gammas), np.nan)
         if self.labels:
@@ -170,31 +168,29 @@ class Evaluator:
         errors = fold_errors(self.folds, np.append(gammas, best)) / self.folds.n_targets
         differences = errors[:, :-1] - errors[:, -1:]
         deviation = np.std(differences, axis=0, ddof=1) / math.sqrt(len(differences))
-        root = math.sqrt(float(np.mean(errors[:, -1])))
-        return deviation / (2.0 * root) if root > 0.0 else deviation
-
-    def _lost_by_fold(self, folds: FoldFactors, gammas: np.ndarray) -> tuple[np.ndarray, float]:
-        """The loss summed over each held-out fold, folds × γ, and what to divide the sum over folds by."""
-        if self.plain is not None and self.plain.labels:
-            return misclassified_by_fold(folds, self.plain, gammas)
-        return folds.squared_errors(gammas), sum(folds.weight_sums) * folds.n_targets
+        rmse = math.sqrt(float(np.mean(errors[:, -1])))
+        return deviation / (2.0 * rmse) if rmse > 0.0 else deviation
 
     def _errors(self, rows: EncodedRows | None, gammas: np.ndarray) -> np.ndarray:
         """RMSE, or share of misclassified rows, for each γ, in one pass over the rows; NaN without rows."""
         if rows is None:
             return np.full(len(gammas), np.nan)
-        weights, intercept = self.spectrum.weights(gammas), self.spectrum.intercept(gammas)
-        total, count = np.zeros(len(gammas)), 0.0
+        weights = self.spectrum.weights(gammas)
+        intercept = self.spectrum.intercept(gammas)
+        total = np.zeros(len(gammas))
+        count = 0.0
         for H, T, weight in rows.blocks():
             # There is one output per row, γ and target: a whole block of rows may be too large.
             for part in slices_of(H.shape[0], len(gammas) * T.shape[1]):
-                h, t = H[part], T[part]
+                t = T[part]
                 w = np.ones(len(t)) if weight is None else weight[part]
-                outputs = h @ weights + intercept[:, None, :]
-                lost = (
-                    ~same_class(outputs, t, several=rows.several) if rows.labels else ((outputs - t) ** 2).mean(axis=2)
-                )
-                total, count = total + lost @ w, count + w.sum()
+                outputs = H[part] @ weights + intercept[:, None, :]
+                if rows.labels:
+                    loss = ~same_class(outputs, t, several=rows.several)
+                else:
+                    loss = ((outputs - t) ** 2).mean(axis=2)
+                total = total + loss @ w
+                count = count + w.sum()
         return total / count if rows.labels else np.sqrt(total / count)
 
 
@@ -213,7 +209,8 @@ def gamma_grid(spectrum: Spectrum, chosen: Iterable[float | None] = ()) -> np.nd
     The grid runs from a tenth of σ_p², where γ begins to matter, to 100·σ₁², where all weights are almost zero.
     """
     unit = spectrum.largest**2 or 1.0
-    low, high = max(LOWEST * unit, 0.1 * min(spectrum.smallest**2, LATEST_START * unit)), HIGHEST * unit
+    low = max(LOWEST * unit, 0.1 * min(spectrum.smallest**2, LATEST_START * unit))
+    high = HIGHEST * unit
     steps = math.ceil(POINTS_PER_DECADE * math.log10(high / low))
     even = low * (high / low) ** (np.arange(steps + 1) / steps)
     return np.unique([*even, *(gamma for gamma in chosen if gamma)])
@@ -246,14 +243,3 @@ def _leading_rows(rows: EncodedRows | None, n_features: int) -> EncodedRows | No
         return Encoded(H[:, :n_features], T, weight)
 
     return replace(rows, encoder=replace(rows.encoder, encode=encode, n_features=n_features))
-
-
-def _held(rows: EncodedRows | None, plan: FoldPlan) -> EncodedRows | None:
-    """The same rows encoded once, with the folds that their inputs decide."""
-    if rows is None:
-        return None
-    blocks = []
-    for block in rows.read():
-        H, T, weight = rows.encode(block)
-        blocks.append(Block(H, T, weight, fold=fold_numbers(block, plan)))
-    return encoded_arrays(blocks[0].joined(*blocks[1:]), labels=rows.labels, several=rows.several)

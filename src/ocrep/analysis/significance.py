@@ -1,4 +1,19 @@
-"""Tests whether two methods differ, given their test errors on overlapping splits."""
+"""Tests whether two methods differ, given their test errors on overlapping splits.
+
+Let d_j be the difference of two methods' test errors on split j of J. If the splits were independent, mean(d) would
+have the variance var(d)/J, and mean(d)/√(var(d)/J) Student's t distribution with J − 1 degrees of freedom. But random
+splits share training rows, so the d_j are correlated, with some correlation ρ. Then
+
+    Var(mean(d)) = σ²·(1/J + (J − 1)/J·ρ)    and    E[var(d)] = σ²·(1 − ρ),
+
+so var(d)·(1/J + ρ/(1 − ρ)) has the right expectation. No unbiased estimate of ρ from the splits exists. Nadeau and
+Bengio (2003) set ρ = n_test/(n_test + n_train), the share of test rows, which makes ρ/(1 − ρ) = n_test/n_train: the
+statistic is
+
+    t = mean(d) / √((1/J + n_test/n_train)·var(d)).
+
+More splits thus cannot make noise significant: the second term does not vanish with J.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +101,8 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     >>> f"{result.difference:.2f}, p = {result.p_value:.3f}"
     '-0.08, p = 0.009'
     """
-    a, b = np.asarray(errors_a, dtype=np.float64), np.asarray(errors_b, dtype=np.float64)
+    a = np.asarray(errors_a, dtype=np.float64)
+    b = np.asarray(errors_b, dtype=np.float64)
     if a.ndim != 1 or b.ndim != 1:
         shapes = f"{a.shape} and {b.shape}"
         raise ValueError(f"Errors must be one number per split, not arrays of shapes {shapes}: average layers first.")
@@ -99,7 +115,8 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     if not 0 < test_share < 1:
         raise ValueError(f"test_share={test_share!r} must be above 0 and below 1: it is the share of test rows.")
     d = a - b
-    n_splits, difference = len(d), float(d.mean())
+    n_splits = len(d)
+    difference = float(d.mean())
     negligible = ROUNDING * max(np.abs(a).max(), np.abs(b).max())
     if np.abs(d).max() <= negligible:
         return PairedComparison(difference, t=0.0, p_value=1.0, n_splits=n_splits)

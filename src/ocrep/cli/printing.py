@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ocrep._files.formats import visible
 
 if TYPE_CHECKING:
-    from ocrep.analysis.advice import Advice
-    from ocrep.analysis.assessment import Assessment
+    from ocrep.analysis.assessment import Advice, Assessment
     from ocrep.tables.problem import Problem, StageProgress
 
 PIPED_WIDTH, TWO_COLUMNS, WIDE = 120, 70, 10_000

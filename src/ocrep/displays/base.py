@@ -1,10 +1,15 @@
-"""The base of all displays and figures: the axis, the colours, and the import of matplotlib when drawing."""
+"""The base of all displays: the axis, the colours, the import of matplotlib when drawing, and what a Pipeline gives."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from ocrep._documentation import Documented
 
@@ -13,7 +18,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
-BLACK, GREY, BLUE, VERMILION, GREEN, ORANGE = "#000000", "#767676", "#0072B2", "#D55E00", "#009E73", "#E69F00"
+BLACK = "#000000"
+GREY = "#767676"
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+ORANGE = "#E69F00"
 
 
 class Display(Documented, ABC):
@@ -60,7 +70,8 @@ class Display(Documented, ABC):
         """
         if ax is None:
             ax = load_matplotlib("matplotlib.pyplot").subplots()[1]
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         ax.grid(alpha=0.25)
         self._draw(ax, line_kwargs)
         if ax.get_legend_handles_labels()[1]:
@@ -78,3 +89,20 @@ def load_matplotlib(module: str = "matplotlib") -> Any:
         return import_module(module)
     except ImportError as exc:
         raise ImportError('Figures need matplotlib: pip install "ocrep[plot]".') from exc
+
+
+def network_of(model: Any) -> Any:
+    """The estimator that is drawn: the last step of a Pipeline, or the model itself."""
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def rows_for(model: Any, X: Any, y: Any = None) -> Any:
+    """Rows as the network in a Pipeline sees them; steps that are not fitted are fitted to X, y, as copies."""
+    if X is None or not isinstance(model, Pipeline) or len(model) == 1:
+        return X
+    before = model[:-1]
+    try:
+        check_is_fitted(before)
+    except NotFittedError:
+        return clone(before).fit_transform(X, y)
+    return before.transform(X)

@@ -11,8 +11,7 @@ from sklearn.base import is_classifier
 
 from ocrep.analysis.compare import hidden_size_path
 from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma_grid
-from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, VERMILION, Display
-from ocrep.displays.pipelines import network_of, rows_for
+from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, VERMILION, Display, network_of, rows_for
 from ocrep.estimators import PinvClassifierCV, PinvRegressorCV
 from ocrep.estimators.base import ClosedForm
 
@@ -106,7 +105,8 @@ class GammaPathDisplay(Display):
         GammaPathDisplay
             The picture, drawn.
         """
-        X, X_test = rows_for(model, X), rows_for(model, X_test)
+        X = rows_for(model, X)
+        X_test = rows_for(model, X_test)
         network = Evaluator.of(network_of(model), (X, y), test=both_or_none(X_test, y_test)).with_folds(len(y))
         choices = [network.apply(rule) for rule in (SHOWN_RULES if rules is None else rules)]
         choices = [choice for choice in choices if choice.gamma is not None]
@@ -115,8 +115,9 @@ class GammaPathDisplay(Display):
         errors = {"training": network.training_errors(gammas), "cross-validation": network.cv_errors(gammas)}
         if network.test is not None:
             errors["test"] = network.test_errors(gammas)
-        marks = {"choices": choices, "choice_errors": network.cv_errors(chosen).tolist() if choices else []}
-        return cls(gammas, errors, error_name=network.error_name, **marks).plot(ax, **line_kwargs)
+        choice_errors = network.cv_errors(chosen).tolist() if choices else []
+        display = cls(gammas, errors, choices=choices, choice_errors=choice_errors, error_name=network.error_name)
+        return display.plot(ax, **line_kwargs)
 
     def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
         looks = {"training": (GREY, ":"), "cross-validation": (BLUE, "-"), "test": (GREEN, "--")}
@@ -127,9 +128,18 @@ class GammaPathDisplay(Display):
             (self.lines_[name],) = ax.plot(self.gammas, values, **style)
         top = self._top()
         for k, (choice, error) in enumerate(zip(self.choices, self.choice_errors, strict=True)):
-            where = max(choice.gamma or 0.0, float(self.gammas[0])), min(error, top)
-            marker: dict[str, Any] = {"marker": MARKERS[k % len(MARKERS)], "markersize": 8, "markerfacecolor": "none"}
-            ax.plot(*where, color=VERMILION, linestyle="", clip_on=False, zorder=4, label=choice.rule, **marker)
+            ax.plot(
+                max(choice.gamma or 0.0, float(self.gammas[0])),  # a logarithmic axis has no place for γ = 0
+                min(error, top),
+                color=VERMILION,
+                linestyle="",
+                marker=MARKERS[k % len(MARKERS)],
+                markersize=8,
+                markerfacecolor="none",
+                clip_on=False,
+                zorder=4,
+                label=choice.rule,
+            )
         ax.set(xlabel="regularization γ", ylabel=self.error_name, xscale="log")
         ax.set_ylim(max(ax.get_ylim()[0], -0.04 * top), top)
 
@@ -202,15 +212,17 @@ class HiddenSizeDisplay(Display):
         HiddenSizeDisplay
             The picture, drawn.
         """
-        X, network = rows_for(model, X, y), network_of(model)
+        X = rows_for(model, X, y)
+        network = network_of(model)
         if isinstance(network, PinvRegressorCV | PinvClassifierCV):
             network = network.best_estimator_
         options = network.get_params(deep=False)
         if "n_hidden" not in options:
             raise ValueError(f"{type(network).__name__} has no hidden units: use PinvRegressor or PinvClassifier.")
-        for own in ("store_folds", "calibrate"):
-            options.pop(own, None)
-        n_hidden, gamma = options.pop("n_hidden"), options.pop("gamma")
+        for name in ("store_folds", "calibrate"):  # the path stores its own folds, and predicts nothing
+            options.pop(name, None)
+        n_hidden = options.pop("n_hidden")
+        gamma = options.pop("gamma")
         task = "classification" if is_classifier(network) else "regression"
         if sizes is None:
             largest = options["max_hidden"] if n_hidden == "auto" else n_hidden
@@ -218,13 +230,17 @@ class HiddenSizeDisplay(Display):
             sizes = range(1, largest + 1) if largest <= MOST_SIZES else np.unique(some).tolist()
         table = hidden_size_path(X, y, sizes=sizes, gamma=gamma, task=task, **options)
         name = "RMSE of the ±1 codes" if task == "classification" else "RMSE"
-        columns = table["n_hidden"].to_numpy(), table["cv_error"].to_numpy(dtype=float)
-        return cls(*columns, error_name=f"cross-validation {name}").plot(ax, **line_kwargs)
+        display = cls(
+            table["n_hidden"].to_numpy(),
+            table["cv_error"].to_numpy(dtype=float),
+            error_name=f"cross-validation {name}",
+        )
+        return display.plot(ax, **line_kwargs)
 
     def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
         ax.set(xlabel="hidden units M", ylabel=self.error_name)
         (self.line_,) = ax.plot(self.sizes, self.cv_error, **({"color": BLUE, "marker": "."} | line_kwargs))
         if np.isfinite(self.cv_error).any():
             best = int(np.nanargmin(self.cv_error))
-            where = self.sizes[best], self.cv_error[best]
-            ax.plot(*where, color=VERMILION, marker="o", linestyle="", label=f"least at {self.sizes[best]} units")
+            label = f"least at {self.sizes[best]} units"
+            ax.plot(self.sizes[best], self.cv_error[best], color=VERMILION, marker="o", linestyle="", label=label)

@@ -1,4 +1,14 @@
-"""Displays of the spectrum: singular values, their gain, and the condition number against γ."""
+"""Displays of the spectrum: singular values, their gain, and the condition number against γ.
+
+With the SVD H = UΣVᵀ, regularization replaces the pseudo-inverse's 1/σ by the gain D(σ) = σ/(σ² + γ), which rises up
+to σ = √γ, where it is 1/(2√γ), and falls beyond. The condition number of the regularized problem is μ(γ) = max D/min
+D over the singular values σ₁ ≥ … ≥ σ_p; at γ = 0 it is σ₁/σ_p. As long as γ ≤ σ₁σ_p, the least gain is D(σ₁), and
+every quotient D(σ)/D(σ₁) falls as γ grows. Beyond, the least gain is D(σ_p), and every quotient D(σ)/D(σ_p) rises. So
+μ is least at γ = σ₁σ_p, which is OCReP's γ.
+
+The interactive page (`ocrep.report`) shows the same curves in another medium, and takes their numbers from here and
+from `Spectrum.condition`.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._linalg.factor import rank_tolerance
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.analysis.evaluator import check_one_gamma, gamma_grid
-from ocrep.displays.base import BLACK, BLUE, GREY, VERMILION, Display
-from ocrep.displays.pipelines import network_of
+from ocrep.displays.base import BLACK, BLUE, GREY, VERMILION, Display, network_of
 from ocrep.estimators.base import ClosedForm
 from ocrep.rules import OCReP
 
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.pipeline import Pipeline
 
-FINE = 300
+FINE = 300  # points of a smooth curve
 
 
 class _SpectralDisplay(Display):
@@ -146,13 +155,13 @@ class GainDisplay(_SpectralDisplay):
 
     @classmethod
     def _of(cls, model: ClosedForm, spectrum: Spectrum) -> Self:
-        return cls(np.asarray(spectrum.sigma), np.asarray(spectrum.gain(model.gamma_)), gamma=model.gamma_)
+        return cls(np.asarray(spectrum.sigma), gain(np.asarray(spectrum.sigma), model.gamma_), gamma=model.gamma_)
 
     def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
-        fine = np.geomspace(self.sigma[-1] / 1.5, self.sigma[0] * 1.5, FINE)
+        fine = sigma_grid(self.sigma, FINE)
         ax.plot(fine, 1.0 / fine, color=GREY, linestyle=":", label="γ = 0: 1/σ")
         style = {"color": BLUE, "label": f"γ = {self.gamma:.2g}"} | line_kwargs
-        (self.line_,) = ax.plot(fine, 1.0 / (fine + self.gamma / fine), **style)
+        (self.line_,) = ax.plot(fine, gain(fine, self.gamma), **style)
         (self.points_,) = ax.plot(self.sigma, self.gain, color=self.line_.get_color(), marker=".", linestyle="")
         ax.set(xlabel="singular value σ of H", ylabel="gain D(σ) = σ/(σ² + γ)", xscale="log", yscale="log")
 
@@ -213,6 +222,16 @@ class ConditionDisplay(_SpectralDisplay):
         if self.chosen[0] > 0.0:
             ax.plot(*self.chosen, color=BLACK, marker="o", linestyle="", label="chosen γ")
         ax.set(xlabel="regularization γ", ylabel="condition number μ(H$^{reg}$)", xscale="log", yscale="log")
+
+
+def sigma_grid(sigma: np.ndarray, n_points: int) -> np.ndarray:
+    """The σ at which the gain is drawn: evenly spaced in the logarithm, a little beyond the singular values."""
+    return np.geomspace(sigma[-1] / 1.5, sigma[0] * 1.5, n_points)
+
+
+def gain(sigma: np.ndarray, gamma: float) -> np.ndarray:
+    """D(σ) = σ/(σ² + γ), written so that σ² cannot underflow."""
+    return 1.0 / (sigma + gamma / sigma)
 
 
 def levels(spectrum: Spectrum) -> tuple[float, float]:

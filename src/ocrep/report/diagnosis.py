@@ -1,4 +1,10 @@
-"""The numbers of a report: one network, its spectrum, and its errors along γ and under every rule."""
+"""The numbers of a report: one network, its spectrum, and its errors along γ and under every rule.
+
+One fit that keeps the factors of its folds is all that is trained. Each rule is asked for its γ; a grid from γ = 0 to
+100·σ₁² holds all of these γ and some in between; and every quantity is evaluated along that grid (`Evaluator`,
+`Spectrum`). The line of a rule in the table is a column of these curves, so that the table, the figures and the
+slider always agree.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +18,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ocrep.analysis.evaluator import Evaluator, RuleOutcome, both_or_none, gamma_grid, rule_name, rules_to_compare
+from ocrep.analysis.evaluator import Evaluator, both_or_none, gamma_grid, rule_name, rules_to_compare
 from ocrep.displays.spectral import levels
 from ocrep.estimators.base import ClosedForm, fit_silently
 from ocrep.report.goodness import Goodness, goodness
-from ocrep.report.table import Table
 from ocrep.report.verdict import Facts, RuleLine, Verdict, judge
 from ocrep.report.wording import percent, readable
 from ocrep.rules import resolve
 
 DEFAULT_TITLE = "Conditioning and regularization"
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A rule that does not apply here, and why."""
-
-    rule: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,8 @@ class Diagnosis:
         Heading, and the network as text.
     task, error_name : str
         "regression" or "classification", and the name of the error.
-    table : Table
-        The columns, what was left out, and the command of the reader.
+    table : dict
+        Where the rows come from, with the keys that `diagnose` takes.
     n_train, n_test, n_folds, n_columns : int
         Rows, folds of the cross-validation and columns of H.
     n_hidden : int or None
@@ -65,18 +62,22 @@ class Diagnosis:
         The grid.
     train_error, cv_error, condition, dof, norm : list of float
         Along the grid.
-    rules : list of RuleLine
-        The rules that apply, by cross-validation error.
-    not_applicable : list of Skipped
-        The others, and why.
-    verdict : Verdict
-        The findings in words.
+    rules : list
+        The rules that apply, by cross-validation error. Each has `rule` (its name), `gamma`, `index` (the place of γ in
+        the grid), `train_error`, `cv_error`, `test_error`, `cv_noise` (one standard error of the difference between
+        its cross-validation error and the least one), `dof`, `norm`, `condition`, `edge` and `floored`.
+    not_applicable : list of dict
+        The other rules: `rule` and `reason`.
+    verdict : object
+        Its `findings` have a `question`, an `answer` and a `detail` each; `recommended` is the rule to use, or None.
     advised : str
         The line of Python, or the command, that trains with the recommended rule.
     test_error : list of float or None
         Along the grid, if there are test rows.
-    goodness : Goodness or None
-        Scores beside those of simple models, if there are test rows.
+    goodness : object or None
+        If there are test rows: `finding` (the answer in words), `models` (the scores of the network and of simple
+        models, by name), `advice`, and what the figures show (`true` and `predicted`, or `classes`, `confusion` and
+        `roc`).
 
     See Also
     --------
@@ -101,7 +102,7 @@ class Diagnosis:
     estimator: str = field(repr=False)
     task: str
     error_name: str
-    table: Table = field(repr=False)
+    table: dict[str, Any] = field(repr=False)
     n_train: int
     n_test: int
     n_folds: int
@@ -121,7 +122,7 @@ class Diagnosis:
     dof: list[float] = field(repr=False)
     norm: list[float] = field(repr=False)
     rules: list[RuleLine] = field(repr=False)
-    not_applicable: list[Skipped] = field(repr=False)
+    not_applicable: list[dict[str, str]] = field(repr=False)
     verdict: Verdict
     advised: str = field(repr=False)
     test_error: list[float] | None = field(default=None, repr=False)
@@ -171,7 +172,7 @@ def diagnose(
     *,
     title: str = DEFAULT_TITLE,
     rules: Iterable[Any] | None = None,
-    table: Table | None = None,
+    table: dict[str, Any] | None = None,
 ) -> Diagnosis:
     """Evaluate one network under many γ, at the cost of one fit.
 
@@ -188,8 +189,11 @@ def diagnose(
         Heading of the report.
     rules : iterable of str, Rule or float, default=None
         Values for the parameter `gamma`; None compares all names in `ocrep.rules.names()`.
-    table : Table, default=None
-        Where the rows come from; None takes the names of the columns of X.
+    table : dict, default=None
+        Where the rows come from, for a page in its reader's own words; all keys may be left out. "inputs": names of the
+        columns that are inputs. "left_out": the other columns, each with the reason. "n_dropped": number of rows
+        without a target. "command": the command that trains on the table, to which the advised options are added.
+        "examined": a sentence on the network that is examined. "advice": what seems wrong with the columns.
 
     Returns
     -------
@@ -210,113 +214,124 @@ def diagnose(
     >>> diagnosis = diagnose(PinvRegressor(20, random_state=0), X, y, rules=["ocrep", "ocrep_cv", "gcv"])
     >>> len(diagnosis.rules), diagnosis.rank
     (3, 26)
+    >>> table = {"inputs": [f"column {k}" for k in range(6)], "command": "ocrep fit cpu.csv --target erp"}
+    >>> diagnose(PinvRegressor(20, random_state=0), X, y, rules=["ocrep_cv"], table=table).advised
+    'ocrep fit cpu.csv --target erp --gamma ocrep_cv'
     """
-    model = _fitted(estimator, X, y)
+    model = clone(estimator)
+    # A rule that cross-validates has folds of its own, which `store_folds` must not contradict.
+    model.set_params(store_folds=resolve(model.gamma).folds is not None or model.store_folds or True)
+    fit_silently(model, X, y)
+    about = _about_table(table, model)
     network = Evaluator.of(model, (X, y), test=both_or_none(X_test, y_test))
-    asked, own = rules_to_compare(rules), estimator.gamma
-    if rule_name(own) not in map(rule_name, asked):
-        asked = [own, *asked]
+    spectrum = network.spectrum
+
+    asked = rules_to_compare(rules)
+    if rule_name(estimator.gamma) not in map(rule_name, asked):
+        asked = [estimator.gamma, *asked]
     outcomes = [network.apply(rule) for rule in asked]
-    curves = _curves(network, np.append(0.0, gamma_grid(network.spectrum, [outcome.gamma for outcome in outcomes])))
+    gammas = np.append(0.0, gamma_grid(spectrum, [outcome.gamma for outcome in outcomes]))
+    curves = {
+        "train_error": network.training_errors(gammas),
+        "cv_error": network.cv_errors(gammas),
+        "condition": np.asarray(spectrum.condition(gammas)),
+        "dof": np.asarray(spectrum.dof(gammas)),
+        "norm": np.asarray(spectrum.norm(gammas)),
+    }
+    if network.test is not None:
+        curves["test_error"] = network.test_errors(gammas)
     best = int(np.nanargmin(curves["cv_error"])) if np.isfinite(curves["cv_error"]).any() else 0
-    noise = network.cv_noise(curves["gammas"], float(curves["gammas"][best]))
-    lines = [_line(outcome, curves, noise) for outcome in outcomes if outcome.gamma is not None]
-    facts = _facts(network, curves, best, lines)
-    verdict = judge(facts)
+    noise = network.cv_noise(gammas, float(gammas[best]))
+    lines = []
+    for outcome in outcomes:
+        if outcome.gamma is not None:
+            at = int(np.argmin(np.abs(gammas - outcome.gamma)))
+            lines.append(
+                RuleLine(
+                    rule=outcome.rule,
+                    gamma=outcome.gamma,
+                    index=at,
+                    edge=outcome.edge,
+                    floored=outcome.floored,
+                    cv_noise=float(noise[at]),
+                    **{name: float(values[at]) for name, values in curves.items()},
+                )
+            )
+
+    floor, tolerance = levels(spectrum)
+    n_columns = spectrum.right.n_features
+    condition_number = float(spectrum.condition())
+    verdict = judge(
+        Facts(
+            labels=network.labels,
+            n_rows=spectrum.n_rows,
+            n_columns=n_columns,
+            n_resolved=int(np.sum(np.asarray(spectrum.sigma) > floor)),
+            rank=spectrum.rank,
+            most_directions=min(n_columns, spectrum.n_rows - int(spectrum.intercept_fitted)),
+            condition_number=condition_number,
+            floor_condition=spectrum.largest / floor if floor else math.inf,
+            best_cv_error=float(curves["cv_error"][best]),
+            best_cv_gamma=float(gammas[best]),
+            rules=lines,
+        )
+    )
     return Diagnosis(
         title=title,
-        **_about(estimator, model, network),
-        table=_table_of(model) if table is None else table,
+        estimator=repr(estimator),
+        task="classification" if network.labels else "regression",
+        error_name=network.error_name,
+        table=about,
         n_train=len(y),
         n_test=0 if y_test is None else len(y_test),
-        n_columns=facts.n_columns,
-        rank=facts.rank,
-        condition_number=facts.condition_number,
+        n_folds=network.folds.plan.n_folds if network.folds else 0,
+        n_columns=n_columns,
+        n_hidden=getattr(model, "n_hidden_", None),
+        rank=spectrum.rank,
+        floor=floor,
+        tolerance=tolerance,
+        condition_number=condition_number,
+        chosen_rule=rule_name(estimator.gamma),
+        chosen_gamma=model.gamma_,
+        singular_values=np.asarray(model.singular_values_).tolist(),
+        gammas=gammas.tolist(),
         **{name: values.tolist() for name, values in curves.items()},
         rules=sorted(lines, key=lambda line: line.cv_error if math.isfinite(line.cv_error) else math.inf),
-        not_applicable=[Skipped(outcome.rule, outcome.reason) for outcome in outcomes if outcome.gamma is None],
+        not_applicable=[
+            {"rule": outcome.rule, "reason": outcome.reason} for outcome in outcomes if outcome.gamma is None
+        ],
         verdict=verdict,
-        advised=_advised(estimator, verdict.recommended, table),
+        advised=_advised(estimator, verdict.recommended, about["command"]),
         goodness=None if y_test is None else goodness(model, X, y, X_test, y_test),
     )
 
 
-def _table_of(model: ClosedForm) -> Table:
-    return Table([str(name) for name in getattr(model, "feature_names_in_", range(1, model.n_features_in_ + 1))])
+def _about_table(table: dict[str, Any] | None, model: ClosedForm) -> dict[str, Any]:
+    """All keys of `table`, with what stands for those that were left out."""
+    names = getattr(model, "feature_names_in_", range(1, model.n_features_in_ + 1))
+    about = {
+        "inputs": [str(name) for name in names],
+        "left_out": {},
+        "n_dropped": 0,
+        "command": "",
+        "examined": "",
+        "advice": (),
+    }
+    for key in table or {}:
+        if key not in about:
+            raise ValueError(f"table has the key {key!r}, which has no meaning here: use {', '.join(about)}.")
+    return about | (table or {})
 
 
-def _advised(estimator: ClosedForm, rule: str | None, table: Table | None) -> str:
-    """The line that trains with the recommended rule: of Python, or the command if there is one."""
+def _advised(estimator: ClosedForm, rule: str | None, command: str) -> str:
+    """The line that trains with the recommended rule: the command if there is one, else a line of Python."""
     if rule is None:
         return ""
-    if table is not None and table.command:
-        return f"{table.command} --gamma {rule}"
+    if command:
+        return f"{command} --gamma {rule}"
     # The estimator's own rule may be an object or a number, which its name describes but is not.
     gamma = estimator.gamma if rule == rule_name(estimator.gamma) else rule
     return repr(clone(estimator).set_params(gamma=gamma))
-
-
-def _about(estimator: ClosedForm, model: ClosedForm, network: Evaluator) -> dict[str, Any]:
-    """The estimator as given and what its copy learned, by the names of `Diagnosis`."""
-    floor, tolerance = levels(network.spectrum)
-    return {
-        "estimator": repr(estimator),
-        "task": "classification" if network.labels else "regression",
-        "error_name": network.error_name,
-        "n_folds": network.folds.plan.n_folds if network.folds else 0,
-        "n_hidden": getattr(model, "n_hidden_", None),
-        "chosen_rule": rule_name(estimator.gamma),
-        "chosen_gamma": model.gamma_,
-        "singular_values": np.asarray(model.singular_values_).tolist(),
-        "floor": floor,
-        "tolerance": tolerance,
-    }
-
-
-def _curves(network: Evaluator, gammas: np.ndarray) -> dict[str, np.ndarray]:
-    """All quantities along the grid of γ; `test_error` only if there are test rows."""
-    curves = {
-        "gammas": gammas,
-        "train_error": network.training_errors(gammas),
-        "cv_error": network.cv_errors(gammas),
-        **{name: np.asarray(getattr(network.spectrum, name)(gammas)) for name in ("condition", "dof", "norm")},
-    }
-    return curves if network.test is None else {**curves, "test_error": network.test_errors(gammas)}
-
-
-def _line(outcome: RuleOutcome, curves: dict[str, np.ndarray], noise: np.ndarray) -> RuleLine:
-    """Read one rule's line off the curves; its γ is in the grid."""
-    assert outcome.gamma is not None
-    at = int(np.argmin(np.abs(curves["gammas"] - outcome.gamma)))
-    values = {name: float(values[at]) for name, values in curves.items() if name != "gammas"}
-    return RuleLine(outcome.rule, outcome.gamma, at, outcome.edge, outcome.floored, float(noise[at]), **values)
-
-
-def _fitted(estimator: ClosedForm, X: Any, y: Any) -> ClosedForm:
-    """The estimator fitted with folds."""
-    model = clone(estimator)
-    model.set_params(store_folds=resolve(model.gamma).folds is not None or model.store_folds or True)
-    fit_silently(model, X, y)
-    return model
-
-
-def _facts(network: Evaluator, curves: dict[str, np.ndarray], best: int, lines: list[RuleLine]) -> Facts:
-    spectrum = network.spectrum
-    floor, _ = levels(spectrum)
-    n_columns = spectrum.right.n_features
-    return Facts(
-        labels=network.labels,
-        n_rows=spectrum.n_rows,
-        n_columns=n_columns,
-        n_resolved=int(np.sum(np.asarray(spectrum.sigma) > floor)),
-        rank=spectrum.rank,
-        most_directions=min(n_columns, spectrum.n_rows - int(spectrum.intercept_fitted)),
-        condition_number=float(spectrum.condition()),
-        floor_condition=spectrum.largest / floor if floor else math.inf,
-        best_cv_error=float(curves["cv_error"][best]),
-        best_cv_gamma=float(curves["gammas"][best]),
-        rules=lines,
-    )
 
 
 def finite(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Is the model good: its scores on held-out rows beside those of simple models, and predictions to look at."""
+"""Is the model good: its scores on held-out rows next to those of simple models, and predictions to look at."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from ocrep._documentation import shown_in_short
 from ocrep._rows.block import on_device
-from ocrep.analysis.advice import CLEARLY, WEAK_RANKING, Advice
-from ocrep.analysis.assessment import Assessment, assess
-from ocrep.analysis.scores import BOOSTING, LINEAR, MAJORITY, MEAN, NETWORK
+from ocrep.analysis.assessment import (
+    BOOSTING,
+    CLEARLY,
+    LINEAR,
+    MAJORITY,
+    MEAN,
+    NETWORK,
+    WEAK_RANKING,
+    Advice,
+    Assessment,
+    assess,
+)
 from ocrep.estimators.base import ClosedForm
 from ocrep.report.verdict import Finding, Level
 from ocrep.report.wording import percent, readable
 
 MOST_SHOWN = 1000
-"""Predictions that are drawn: so many held-out rows at most."""
+"""The most held-out rows whose predictions are drawn."""
 MOST_CURVES = 6
 MOST_POINTS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class RocCurve:
-    """How well the score of one class tells its rows from all others."""
-
-    label: str
-    area: float
-    false_positive: list[float] = field(repr=False)
-    true_positive: list[float] = field(repr=False)
+"""The most points of an ROC curve."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -56,20 +56,8 @@ class Goodness:
         The labels of a classification.
     confusion : list of list of int
         Held-out rows by true class, then by predicted class.
-    roc : list of RocCurve
-        The ROC curves, of at most six classes.
-
-    Examples
-    --------
-    >>> from ocrep import PinvRegressor
-    >>> from ocrep.datasets import load
-    >>> from ocrep.report import diagnose
-    >>> X, y = load("machine_cpu", return_X_y=True)
-    >>> found = diagnose(PinvRegressor(20, random_state=0), X[::2], y[::2], X[1::2], y[1::2], rules=["ocrep_cv"])
-    >>> list(found.goodness.models)
-    ['network', 'baseline (mean)', 'linear model', 'gradient boosting']
-    >>> found.goodness.finding.question
-    'Is it good?'
+    roc : list of dict
+        The ROC curves of at most six classes: label, area, false_positive and true_positive.
     """
 
     finding: Finding = field(repr=False)
@@ -80,7 +68,7 @@ class Goodness:
     predicted: list[float] = field(default_factory=list, repr=False)
     classes: list[str] = field(default_factory=list, repr=False)
     confusion: list[list[int]] = field(default_factory=list, repr=False)
-    roc: list[RocCurve] = field(default_factory=list, repr=False)
+    roc: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
     __repr__ = shown_in_short
 
@@ -89,13 +77,16 @@ def goodness(model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any) -> Goo
     """Assess a fitted model; None for rows on a device and for several targets, which simple models do not learn."""
     if on_device(X) or np.ndim(y) > 1:
         return None
-    bare = copy(model)  # the simple models need arrays, in which columns have no names
+    # The simple models need arrays, in which columns have no names: the model must not miss them either.
+    bare = copy(model)
     bare.__dict__.pop("feature_names_in_", None)
     X, X_test = (rows.tocsr() if sparse.issparse(rows) else np.asarray(rows) for rows in (X, X_test))
     y_test = np.asarray(y_test)
     found = assess(bare, X, y, X_test, y_test, boosting=True)
     if found.task == "regression":
-        shown = _some(len(y_test))
+        shown = np.arange(len(y_test))
+        if len(y_test) > MOST_SHOWN:
+            shown = np.sort(np.random.default_rng(0).choice(len(y_test), MOST_SHOWN, replace=False))
         pictures: dict[str, Any] = {
             "true": y_test[shown].astype(float).tolist(),
             "predicted": np.asarray(bare.predict(X_test[shown]), dtype=float).tolist(),
@@ -104,7 +95,7 @@ def goodness(model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any) -> Goo
         roc = roc_curves(bare, X_test, y_test)
         own = found.models[NETWORK]
         if math.isnan(own["roc_auc"]) and roc:  # without probabilities the outputs rank rows too
-            area = float(np.mean([curve.area for curve in roc]))
+            area = float(np.mean([curve["area"] for curve in roc]))
             found = replace(found, models={**found.models, NETWORK: {**own, "roc_auc": area}})
         pictures = {
             "classes": [str(label) for label in found.classes or ()],
@@ -119,54 +110,53 @@ def judged(found: Assessment) -> Finding:
     labels = found.task == "classification"
     measure, baseline = ("error", MAJORITY) if labels else ("rmse", MEAN)
     errors = {name: scores[measure] for name, scores in found.models.items()}
-    own, plain = errors[NETWORK], errors[baseline]
+    scores = found.models[NETWORK]
+    error = errors[NETWORK]
     best = min((name for name in (LINEAR, BOOSTING) if name in errors), key=errors.__getitem__, default=None)
+    noise = 2.0 * math.sqrt(error * (1.0 - error) / found.n_test) if labels else 0.0
+    beaten = best is not None and error - errors[best] > max(CLEARLY * errors[best], noise)
+    level, code, answer = _grade(error, errors[baseline], scores.get("roc_auc"), best if beaten else None)
     write = percent if labels else readable
-    noise = 2.0 * math.sqrt(own * (1.0 - own) / found.n_test) if labels else 0.0
-    beaten = best is not None and own - errors[best] > max(CLEARLY * errors[best], noise)
-    level, code, answer = _grade(own, plain, found.models[NETWORK].get("roc_auc"), best if beaten else None)
     kind = "share of misclassified rows" if labels else "RMSE"
     others = ", ".join(f"{name} {write(errors[name])}" for name in errors if name != NETWORK)
-    scores = found.models[NETWORK]
-    told = f"balanced accuracy {scores['balanced_accuracy']:.3f}" if labels else f"R² {scores['r2']:.3f}"
-    detail = f"The {kind} on {found.n_test:,} held-out rows is {write(own)} ({told}). Beside it: {others}."
+    score = f"balanced accuracy {scores['balanced_accuracy']:.3f}" if labels else f"R² {scores['r2']:.3f}"
+    detail = f"The {kind} on {found.n_test:,} held-out rows is {write(error)} ({score}). Beside it: {others}."
     return Finding("goodness", code, level, "Is it good?", answer, detail)
 
 
-def _grade(own: float, plain: float, area: float | None, better: str | None) -> tuple[Level, str, str]:
-    if not own < plain and area is not None and area >= WEAK_RANKING:
+def _grade(error: float, baseline: float, area: float | None, better: str | None) -> tuple[Level, str, str]:
+    """Level, code and answer, given the simple model that is clearly better, if there is one."""
+    if not error < baseline and area is not None and area >= WEAK_RANKING:
         known = f"as many rows are misclassified as by a constant prediction, but it ranks them: ROC AUC {area:.3f}"
         return "note", "ranks", f"In part: {known}."
-    if not own < plain:
+    if not error < baseline:
         return "warn", "no_better", "No: it is no better than a constant prediction."
-    less = f"its error is {100.0 * (1.0 - own / plain):.0f}\u00a0% below that of a constant prediction"
+    less = f"its error is {100.0 * (1.0 - error / baseline):.0f}\u00a0% below that of a constant prediction"
     if better is not None:
         return "note", "beaten", f"In part: {less}, but {better.replace('linear', 'a linear')} does better."
     return "good", "good", f"Yes: {less}."
 
 
-def roc_curves(model: ClosedForm, X: Any, y: np.ndarray) -> list[RocCurve]:
+def roc_curves(model: ClosedForm, X: Any, y: np.ndarray) -> list[dict[str, Any]]:
     """One curve for two classes, else one per class against all others, the most frequent first."""
     scores = model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
     scores = np.asarray(scores)
     if scores.ndim == 1:
         scores = np.column_stack([-scores, scores])
     counts = [int(np.sum(y == label)) for label in model.classes_]
-    both = [k for k, count in enumerate(counts) if 0 < count < len(y)]
+    both = [k for k, count in enumerate(counts) if 0 < count < len(y)]  # a curve needs rows of the class, and others
     chosen = both[1:] if len(model.classes_) == 2 else sorted(both, key=lambda k: -counts[k])
-    return [_roc_curve(str(model.classes_[k]), y == model.classes_[k], scores[:, k]) for k in chosen]
-
-
-def _roc_curve(label: str, mine: np.ndarray, scores: np.ndarray) -> RocCurve:
-    false_positive, true_positive, _ = roc_curve(mine, scores)
-    some = np.unique(np.linspace(0, len(false_positive) - 1, MOST_POINTS).round().astype(int))
-    return RocCurve(
-        label, float(roc_auc_score(mine, scores)), false_positive[some].tolist(), true_positive[some].tolist()
-    )
-
-
-def _some(n_rows: int) -> np.ndarray:
-    """The numbers of at most `MOST_SHOWN` rows, in their order."""
-    if n_rows <= MOST_SHOWN:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, MOST_SHOWN, replace=False))
+    curves = []
+    for k in chosen:
+        own = y == model.classes_[k]
+        false_positive, true_positive, _ = roc_curve(own, scores[:, k])
+        some = np.unique(np.linspace(0, len(false_positive) - 1, MOST_POINTS).round().astype(int))
+        curves.append(
+            {
+                "label": str(model.classes_[k]),
+                "area": float(roc_auc_score(own, scores[:, k])),
+                "false_positive": false_positive[some].tolist(),
+                "true_positive": true_positive[some].tolist(),
+            }
+        )
+    return curves

@@ -1,4 +1,4 @@
-"""One HTML page from a diagnosis: jinja2 writes text, table and figures; report.js moves them with the slider."""
+"""One HTML page from a diagnosis: jinja2 writes text, tables and figures; report.js moves them with the slider."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any, Literal
 
 from ocrep._files.formats import visible
 from ocrep._files.writing import replacing
+from ocrep.analysis.assessment import NETWORK
 from ocrep.report.diagnosis import Diagnosis, finite
-from ocrep.report.drawing import SYMBOLS
-from ocrep.report.gamma_figures import fine_sigma, gamma_figures, gamma_places, main_rules
-from ocrep.report.goodness_figures import goodness_figures
-from ocrep.report.score_tables import confusion_table, score_table
-from ocrep.report.wording import readable
+from ocrep.report.figures import SYMBOLS, fine_sigma, gamma_figures, gamma_places, goodness_figures, main_rules
+from ocrep.report.goodness import Goodness
+from ocrep.report.wording import minus, percent, readable
 
 FILES = ("template.html", "figure.html", "report.css", "report.js")
 CURVES = ("gammas", "train_error", "cv_error", "test_error", "condition", "dof", "norm")
@@ -29,6 +28,19 @@ COLUMNS = (
     ("norm", "Norm of weights"),
     ("condition", "Condition number"),
 )
+SCORES = {
+    "r2": "R²",
+    "rmse": "RMSE",
+    "mae": "Mean absolute error",
+    "error": "Misclassified",
+    "balanced_accuracy": "Balanced accuracy",
+    "roc_auc": "ROC AUC",
+    "log_loss": "Log-loss",
+}
+MOST_CLASSES = 12
+
+Cell = tuple[str, float, bool]
+"""A number as text, its share of the row, which shades it, and whether it counts rows that are predicted right."""
 
 
 def write_report(diagnosis: Diagnosis, path: str | os.PathLike[str]) -> None:
@@ -98,17 +110,77 @@ def _view(d: Diagnosis, start: int) -> dict[str, Any]:
     """The input of report.js: numbers to draw along γ, and the same numbers as text."""
     curves = {name: getattr(d, name) for name in CURVES if getattr(d, name) is not None}
     words = {name: [_words(d, name, value) for value in values] for name, values in curves.items()}
-    rules = [{"rule": line.rule, "index": line.index} for line in d.rules]
-    gain = {"sigma": d.singular_values[: d.rank], "fine": fine_sigma(d)}
-    return finite({"curves": curves, "words": words, "rules": rules, "start": start, "places": gamma_places(d), **gain})
+    return finite(
+        {
+            "curves": curves,
+            "words": words,
+            "rules": [{"rule": line.rule, "index": line.index} for line in d.rules],
+            "start": start,
+            "places": gamma_places(d),
+            "sigma": d.singular_values[: d.rank],
+            "fine": fine_sigma(d).tolist(),
+        }
+    )
 
 
 def _advice(d: Diagnosis) -> list[str]:
     """What to change, as options of the program if the reader came from there, else as parameters."""
-    how: Literal["command", "python"] = "command" if d.table.command else "python"
+    how: Literal["command", "python"] = "command" if d.table["command"] else "python"
     of_model = () if d.goodness is None else d.goodness.advice
-    return [advice.sentence(how) for advice in (*of_model, *d.table.advice)]
+    return [advice.sentence(how) for advice in (*of_model, *d.table["advice"])]
 
 
 def _words(d: Diagnosis, name: str, value: float) -> str:
     return d.error_text(value) if name.endswith("_error") else readable(value)
+
+
+def score_table(found: Goodness | None) -> dict[str, Any] | None:
+    """All scores of all models, those of the network first."""
+    if found is None:
+        return None
+    names = [name for name in SCORES if name in found.models[NETWORK]]
+    rows = [
+        (model, [(_score(name, scores[name]), 0.0, False) for name in names]) for model, scores in found.models.items()
+    ]
+    return {
+        "caption": f"Scores on {found.n_test:,} held-out rows",
+        "heading": "Model",
+        "columns": [SCORES[name] for name in names],
+        "rows": rows,
+    }
+
+
+def _score(name: str, value: float) -> str:
+    if name == "error":
+        return percent(value)
+    # A negative R² near zero is zero, and one far below it is of no size that matters.
+    return minus(f"{value:.3f}").replace("−0.000", "0.000") if name == "r2" and value == value else readable(value)
+
+
+def confusion_table(found: Goodness | None) -> dict[str, Any] | None:
+    """Rows by true and predicted class; of many classes only the pairs that are confused most."""
+    if found is None or not found.classes:
+        return None
+    classes = found.classes
+    rows: list[tuple[str, list[Cell]]] = []
+    if len(classes) <= MOST_CLASSES:
+        for k, counts in enumerate(found.confusion):
+            n = max(1, sum(counts))
+            rows.append((classes[k], [(f"{count:,}", count / n, j == k) for j, count in enumerate(counts)]))
+        caption = "Held-out rows: the true class down, the predicted class across"
+        return {"caption": caption, "heading": "True class", "columns": classes, "rows": rows}
+    pairs = [
+        (count, true, predicted)
+        for true, counts in enumerate(found.confusion)
+        for predicted, count in enumerate(counts)
+        if predicted != true and count
+    ]
+    worst = sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))[:MOST_CLASSES]
+    for count, true, predicted in worst:
+        rows.append((classes[true], [(classes[predicted], 0.0, False), (f"{count:,}", 0.0, False)]))
+    return {
+        "caption": "The classes that are confused most",
+        "heading": "True class",
+        "columns": ["Predicted as", "Held-out rows"],
+        "rows": rows,
+    }

@@ -1,4 +1,10 @@
-"""The verdict on a diagnosis in plain language; a pure function of its numbers."""
+"""The verdict on a diagnosis in plain language; a pure function of its numbers.
+
+All questions about errors come down to one: is a rule's γ as good as the best one? It is if its cross-validation
+error exceeds the least over all γ by at most one standard error of the difference. The standard error of an RMSE
+comes from a few folds only, so it is bounded to 1–5 % of the least error: below that no difference counts, however
+alike the folds are, and above it every difference does. Test rows have no part in this.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +16,9 @@ from typing import Literal, TypeAlias
 from ocrep.report.wording import percent, readable
 
 ILL_CONDITIONED = 1e4
-LEAST_EXCESS, MOST_EXCESS = 0.01, 0.05
-"""Relative to the least RMSE: an excess below the first never counts, one above the second always does."""
+# Relative to the least RMSE: an excess below the first never counts, one above the second always does.
+LEAST_EXCESS = 0.01
+MOST_EXCESS = 0.05
 QUESTIONS = {
     "advice": "Which rule should I use?",
     "conditioning": "Is the problem ill conditioned?",
@@ -50,15 +57,6 @@ class RuleLine:
         Effective degrees of freedom, length of the weights and condition number.
     test_error : float or None
         Its error on test rows, if there are any.
-
-    Examples
-    --------
-    >>> from ocrep import TikhonovRegressor
-    >>> from ocrep.datasets import load
-    >>> from ocrep.report import diagnose
-    >>> X, y = load("machine_cpu", return_X_y=True)
-    >>> [line.rule for line in diagnose(TikhonovRegressor(), X, y, rules=["ocrep"]).rules if line.floored]
-    []
     """
 
     rule: str
@@ -97,16 +95,6 @@ class Facts:
         The least cross-validation error over all γ, and its γ.
     rules : sequence of RuleLine
         The rules that apply.
-
-    Examples
-    --------
-    >>> from ocrep.report import Facts, judge
-    >>> facts = Facts(False, 100, 5, 5, 5, 5, 3.0, 6.7e7, 1.0, 0.1, rules=[])
-    >>> verdict = judge(facts)
-    >>> verdict.recommended is None  # no rule was compared
-    True
-    >>> verdict.findings[1].answer  # is the problem ill conditioned?
-    'No.'
     """
 
     labels: bool
@@ -134,16 +122,6 @@ class Finding:
         How much attention it needs.
     question, answer, detail : str
         What the report shows.
-
-    Examples
-    --------
-    >>> from ocrep.report import Facts, judge
-    >>> facts = Facts(False, 100, 5, 5, 5, 5, 3.0, 6.7e7, 1.0, 0.1, rules=[])
-    >>> verdict = judge(facts)
-    >>> verdict.recommended is None  # no rule was compared
-    True
-    >>> verdict.findings[1].answer  # is the problem ill conditioned?
-    'No.'
     """
 
     topic: str
@@ -164,16 +142,6 @@ class Verdict:
         One for each question.
     recommended : str or None
         The rule to use; None if no rule applies.
-
-    Examples
-    --------
-    >>> from ocrep.report import Facts, judge
-    >>> facts = Facts(False, 100, 5, 5, 5, 5, 3.0, 6.7e7, 1.0, 0.1, rules=[])
-    >>> verdict = judge(facts)
-    >>> verdict.recommended is None  # no rule was compared
-    True
-    >>> verdict.findings[1].answer  # is the problem ill conditioned?
-    'No.'
     """
 
     findings: tuple[Finding, ...] = field(repr=False)
@@ -181,28 +149,7 @@ class Verdict:
 
 
 def judge(facts: Facts) -> Verdict:
-    """Say which rule to use, how H is conditioned, whether OCReP's γ is right, and how complex the fit is.
-
-    Parameters
-    ----------
-    facts : Facts
-        The numbers.
-
-    Returns
-    -------
-    Verdict
-        The findings, and the rule to use.
-
-    Examples
-    --------
-    >>> from ocrep.report import Facts, judge
-    >>> facts = Facts(False, 100, 5, 5, 5, 5, 3.0, 6.7e7, 1.0, 0.1, rules=[])
-    >>> verdict = judge(facts)
-    >>> verdict.recommended is None  # no rule was compared
-    True
-    >>> verdict.findings[1].answer  # is the problem ill conditioned?
-    'No.'
-    """
+    """Say which rule to use, how H is conditioned, whether OCReP's γ is right, and how complex the fit is."""
     line = _recommended(facts)
     answers = (_advice(facts, line), _conditioning(facts), _ocrep(facts), _need(facts, line), _information(facts, line))
     findings = (
@@ -213,10 +160,12 @@ def judge(facts: Facts) -> Verdict:
 
 
 def _as_good_as_best(facts: Facts, line: RuleLine) -> bool:
-    """Whether the excess over the least CV error is at most one standard error, limited to 1–5 % of an RMSE."""
-    best = facts.best_cv_error
-    least, most = (0.0, math.inf) if facts.labels else (LEAST_EXCESS * best, MOST_EXCESS * best)
-    return line.cv_error - best <= min(max(line.cv_noise, least), most)
+    """Whether the excess over the least CV error is within one standard error, limited to 1–5 % of an RMSE."""
+    excess = line.cv_error - facts.best_cv_error
+    if facts.labels:
+        return excess <= line.cv_noise
+    allowed = max(line.cv_noise, LEAST_EXCESS * facts.best_cv_error)
+    return excess <= min(allowed, MOST_EXCESS * facts.best_cv_error)
 
 
 def _line(facts: Facts, rule: str) -> RuleLine | None:
@@ -240,7 +189,8 @@ def _advice(facts: Facts, line: RuleLine | None) -> _Answer:
     if not math.isfinite(facts.best_cv_error):
         detail = "There are too few rows for cross-validation, so this is only the default."
         return "default", "note", answer, detail
-    error, best = _error(facts, line.cv_error), _error(facts, facts.best_cv_error)
+    error = _error(facts, line.cv_error)
+    best = _error(facts, facts.best_cv_error)
     if _as_good_as_best(facts, line):
         detail = f"Its cross-validation error, {error}, is as good as the least over all γ, {best}."
         if line.rule in PREFERRED:

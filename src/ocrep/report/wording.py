@@ -25,7 +25,7 @@ def readable(value: float, digits: int = 3) -> str:
 
 
 def scientific(value: float, digits: int = 4) -> str:
-    """Format a round number of at most so many digits in as few characters as it needs: 10⁶, 2.5·10⁻⁵."""
+    """Format a round number of at most `digits` digits in as few characters as it needs: 10⁶, 2.5·10⁻⁵."""
     if value == 0.0:
         return "0"
     mantissa, power = f"{value:.{digits - 1}e}".split("e")
@@ -34,7 +34,7 @@ def scientific(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share in percent, small shares with two digits that count: 12.3 %, 1.20 %, 0.042 %."""
+    """Format a share in percent, small shares with two or three significant digits: 12.3 %, 1.20 %, 0.042 %."""
     value = 100.0 * share
     decimals = 1 if value >= 9.995 or value == 0.0 else min(6, 1 - math.floor(math.log10(value))) + (value >= 1.0)
     return f"{value:.{decimals}f}\u00a0%"

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ocrep import literature
-from ocrep.analysis.assessment import simple_models
+from ocrep.analysis.assessment import BOOSTING, LINEAR, simple_models
 from ocrep.analysis.compare import compare_rules
-from ocrep.analysis.scores import BOOSTING, LINEAR
 from ocrep.analysis.significance import corrected_paired_t_test
 from ocrep.estimators import PinvRegressor
 from ocrep.rules import names as rule_names

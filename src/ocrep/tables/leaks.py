@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import rankdata
 
-from ocrep.analysis.advice import Advice
-from ocrep.analysis.assessment import sample_size
+from ocrep.analysis.assessment import Advice, sample_size
 from ocrep.tables.coding import MISSING
 from ocrep.tables.parts import TablePart
 from ocrep.tables.problem import Problem
@@ -45,7 +44,7 @@ def advice_on_leaks(part: TablePart, X: np.ndarray, y: np.ndarray) -> list[Advic
 def leaks_of(problem: Problem) -> list[Advice]:
     """The same for a sample of all rows of a problem."""
     part = TablePart.of(problem.rows, problem.survey)
-    return advice_on_leaks(part, *part.sample(sample_size(part.coding.width, part.baseline().n_classes)))
+    return advice_on_leaks(part, *part.sample(sample_size(part.coding.width, len(part.counts))))
 
 
 def _numbers(part: TablePart, X: np.ndarray, y: np.ndarray) -> Iterator[str]:

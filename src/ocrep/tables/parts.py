@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from ocrep._files.formats import DataError
 from ocrep._linalg.folds import mixed
-from ocrep.analysis.assessment import Constant
 from ocrep.tables.coding import Coding
 from ocrep.tables.problem import Problem
 from ocrep.tables.rows import TableRows
@@ -37,11 +37,12 @@ class TablePart:
             classes, counts = rows.target.labels(survey.target)
         return cls(rows, survey, Coding.of(survey, rows.kinds), classes, counts)
 
-    def baseline(self) -> Constant:
+    def baseline(self) -> DummyClassifier | DummyRegressor:
         """What knows only the targets of these rows."""
         if self.classes is None:
-            return Constant(self.survey.target.total / self.survey.n_rows)
-        return Constant.of_labels(self.classes, self.counts)
+            mean = self.survey.target.total / self.survey.n_rows
+            return DummyRegressor(strategy="constant", constant=mean).fit([[0.0]], [mean])
+        return DummyClassifier().fit(self.classes, self.classes, sample_weight=self.counts)
 
     def sample(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """About `size` rows as numbers, all if they are not more, with their targets; by one pass over the file."""

@@ -15,7 +15,7 @@ from ocrep._files.formats import DataError, FilePath, check_columns, format_of, 
 from ocrep._files.reading import Reading
 from ocrep._files.row_file import TableBlock, column_names, count_rows, read_blocks
 from ocrep._files.writing import STANDARD_OUTPUT, table_writer
-from ocrep.analysis.compare import MANY_LABELS
+from ocrep._rows.checks import MANY_LABELS
 from ocrep.tables.coding import MISSING
 from ocrep.tables.problem import StageProgress, UsageError, silent
 from ocrep.tables.training import Description, describe, known_texts

@@ -13,7 +13,7 @@ from ocrep._files.formats import DataError, FilePath, check_columns
 from ocrep._files.readers import PLAIN, NotNumbersError
 from ocrep._files.reading import Reading
 from ocrep._files.row_file import RowFile
-from ocrep.analysis.advice import Advice
+from ocrep.analysis.assessment import Advice
 from ocrep.tables.rows import Selected, TableRows, with_target
 from ocrep.tables.survey import ColumnSurvey, TableSurvey, survey_of
 from ocrep.tables.target import Target, Task, guess_task

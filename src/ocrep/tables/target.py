@@ -11,7 +11,7 @@ import numpy as np
 from ocrep._files.convert import ColumnKind, as_kind, coded_texts
 from ocrep._files.formats import DataError
 from ocrep._files.row_file import FileBlock
-from ocrep.analysis.compare import MANY_LABELS
+from ocrep._rows.checks import MANY_LABELS
 from ocrep.tables.counting import Distinct
 
 MOST_CLASSES = 1000

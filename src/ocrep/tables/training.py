@@ -17,8 +17,7 @@ from ocrep._files.convert import DATE_KINDS
 from ocrep._files.formats import DataError
 from ocrep._layers.columns import FrameInputs
 from ocrep._rows.stream import ProgressFunction, Scan
-from ocrep.analysis.assessment import Assessment, Assessor, sample_size
-from ocrep.analysis.scores import MOST_ROWS
+from ocrep.analysis.assessment import MOST_ROWS, Assessment, Assessor, sample_size
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.estimators.base import fit_silently
 from ocrep.estimators.search import CANDIDATES
@@ -207,7 +206,7 @@ def _assessed(
 ) -> Assessment:
     """The scores of a network on held-out rows, beside those of simple models trained on a sample of its rows."""
     baseline, coding = training.baseline(), training.coding
-    sample = training.sample(sample_size(coding.width, baseline.n_classes))
+    sample = training.sample(sample_size(coding.width, len(training.counts)))
     found = Assessor.of(network, baseline, *sample, boosting=boosting, seed=seed, all_labels=problem.classes)
     for rows in held_out.blocks():
         found.add(coding.inputs(rows), rows.y)

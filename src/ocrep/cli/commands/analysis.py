@@ -16,7 +16,7 @@ from ocrep.cli.groups import FileOptions, NetworkOptions, TableOptions
 from ocrep.cli.options import AsJson, Data, Seed, Test
 
 if TYPE_CHECKING:
-    from ocrep.analysis.advice import Advice
+    from ocrep.analysis.assessment import Advice
     from ocrep.report import Diagnosis
     from ocrep.tables.comparison import Comparison
     from ocrep.tables.problem import Problem
@@ -68,7 +68,8 @@ def diagnose(
             out = ("--out", "one-network.skops")  # never over the model of `fit`
             again = command_of(context, "fit", without=("report", "gamma", "as_json"), more=out)
             wrong = (*problem.advice(), *leaks_of(problem))
-            about = reports.Table(list(problem.kinds), problem.left_out, problem.n_dropped, again, which, wrong)
+            about = {"inputs": list(problem.kinds), "left_out": problem.left_out, "n_dropped": problem.n_dropped}
+            about |= {"command": again, "examined": which, "advice": wrong}
             found = reports.diagnose(estimator, *parts, title=f"{options.data_name(data)}: {table.target}", table=about)
         if report is not None:
             with writing(report):
@@ -80,11 +81,11 @@ def diagnose(
 
 
 def _print_diagnosis(name: str, problem: Problem, found: Diagnosis, report: Path | None) -> None:
-    printing.lines(*printing.about_problem(name, problem), found.table.examined, "")
+    printing.lines(*printing.about_problem(name, problem), found.table["examined"], "")
     good = [] if found.goodness is None else [found.goodness.finding]
     printing.pairs([(finding.question, finding.answer) for finding in (*good, *found.verdict.findings)])
     of_model = () if found.goodness is None else found.goodness.advice
-    said = printing.notes((*of_model, *found.table.advice))
+    said = printing.notes((*of_model, *found.table["advice"]))
     said += [f"To train with that rule: {found.advised}"] if found.advised else []
     page = f"{report} holds the report." if report else "--report FILE.html writes the full report as a page."
     printing.lines("", *said, page)

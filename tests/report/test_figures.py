@@ -1,4 +1,4 @@
-"""The axes of the report: values keep their order and distance, and ticks are few, round and told apart."""
+"""The axes of the report: values keep their order and distance, and ticks are few, round and distinct."""
 
 import itertools
 import math
@@ -8,9 +8,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from ocrep.report.drawing import path, points
-from ocrep.report.scales import Scale, round_step
-from ocrep.report.wording import percent, scientific
+from ocrep.report.figures import Scale, path, points, round_step
+from ocrep.report.wording import percent, readable, scientific
 
 exponents = st.floats(-12, 12)
 
@@ -24,13 +23,13 @@ def test_ticks_of_a_linear_axis_are_few_and_even_and_labelled_with_their_values(
     scale = Scale("linear", low, low + reach, percent=share)
     ticks = scale.ticks()
     assert 3 <= len(ticks) <= 8
-    gaps = {round(b.place - a.place, 3) for a, b in itertools.pairwise(ticks)}
+    gaps = {round(b[0] - a[0], 3) for a, b in itertools.pairwise(ticks)}
     assert len(gaps) == 1
-    for tick in ticks:
-        value = low + reach * tick.place / 100.0
-        assert scale.place(value) == pytest.approx(tick.place, abs=1e-6)
+    for place, label in ticks:
+        value = low + reach * place / 100.0
+        assert scale.place(value) == pytest.approx(place, abs=1e-6)
         unit = 100 if share else 1
-        assert number(tick.label) == pytest.approx(unit * value, abs=1e-6 * unit * reach)
+        assert number(label) == pytest.approx(unit * value, abs=1e-6 * unit * reach)
 
 
 @given(exponents, st.floats(0.05, 30))
@@ -39,10 +38,10 @@ def test_ticks_of_a_logarithmic_axis_are_few_and_labelled_with_their_values(star
     scale = Scale("log", low, low * 10.0**decades)
     ticks = scale.ticks()
     assert 2 <= len(ticks) <= 9
-    assert len({tick.label for tick in ticks}) == len(ticks)
-    for tick in ticks:
-        assert 0.0 <= tick.place <= 100.0
-        assert math.log10(number(tick.label)) == pytest.approx(start + decades * tick.place / 100.0, abs=1e-3)
+    assert len({label for _, label in ticks}) == len(ticks)
+    for place, label in ticks:
+        assert 0.0 <= place <= 100.0
+        assert math.log10(number(label)) == pytest.approx(start + decades * place / 100.0, abs=1e-3)
 
 
 def number(label):
@@ -64,9 +63,9 @@ def test_an_axis_around_values_holds_them(values, kind):
 
 
 def test_an_axis_of_small_shares_has_enough_digits():
-    labels = [tick.label for tick in Scale("linear", 0.001, 0.0045, percent=True).ticks()]
+    labels = [label for _, label in Scale("linear", 0.001, 0.0045, percent=True).ticks()]
     assert labels == ["0.1\u00a0%", "0.2\u00a0%", "0.3\u00a0%", "0.4\u00a0%"]
-    assert [tick.label for tick in Scale("linear", 0.0, 0.55, percent=True).ticks()][1] == "10\u00a0%"
+    assert Scale("linear", 0.0, 0.55, percent=True).ticks()[1][1] == "10\u00a0%"
 
 
 def test_what_a_logarithmic_axis_cannot_show_has_no_place():
@@ -112,3 +111,24 @@ def test_small_shares_keep_two_digits(share, text):
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1e6, "10⁶"), (-2.5e-7, "−2.5·10⁻⁷"), (1e-3, "10⁻³")])
 def test_round_numbers_are_short(value, text):
     assert scientific(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.0123, "0.0123"),
+        (0.00996, "0.00996"),
+        (999.9, "1,000"),
+        (-45.67, "−45.7"),
+        (1234.0, "1,230"),
+        (99999.0, "1.00 × 10⁵"),
+        (3.5e-6, "3.50 × 10⁻⁶"),
+        (-2e9, "−2.00 × 10⁹"),
+        (math.nan, "–"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+    ],
+)
+def test_numbers_read_well(value, text):
+    assert readable(value).replace("\u00a0", " ") == text
