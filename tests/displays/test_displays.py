@@ -23,7 +23,6 @@ from ocrep import (
     TikhonovRegressor,
     hidden_size_path,
 )
-from ocrep.displays.base import VERMILION
 
 X, Y = smooth_problem(150, 5)
 X_TEST, Y_TEST = smooth_problem(60, 5, seed=1)
@@ -144,8 +143,6 @@ def test_condition_is_least_at_ocrep(model):
     assert display.chosen[0] == model.with_gamma("gcv").gamma_
     assert display.chosen[0] in display.gammas
     assert "chosen γ" in labels(display)
-    (ocrep,) = (line for line in display.ax_.lines if "OCReP" in line.get_label())
-    assert ocrep.get_color() == VERMILION  # its colour in all figures
     assert "chosen γ" not in labels(ConditionDisplay.from_estimator(model.with_gamma("none")))
 
 

@@ -1,4 +1,4 @@
-"""Is a model any good: its scores on held-out rows, those of simple models on the same rows, and what to change.
+"""Is a model any good: its scores on held-out rows, the scores of simple models on the same rows, and what to change.
 
 Held-out rows may come from a file that does not fit into memory, so every score is a few sums that blocks of rows add
 to:
@@ -238,7 +238,7 @@ def _advice_of(
     confusion: tuple[tuple[int, ...], ...] | None,
     n_test: int,
 ) -> Iterator[Advice]:
-    """What follows from the model, its own scores, and those of the simple models by name."""
+    """What follows from the model, and from the scores of all models by name."""
     own = models[NETWORK]
     linear = models.get(LINEAR)
     baseline = MEAN if classes is None else MAJORITY

@@ -2,8 +2,8 @@
 
 `compare_rules` fits once with γ = 0 and stored folds. Every rule then reads the same spectrum, folds or rows, and the
 errors of all of them come from one evaluation (`Evaluator`). `hidden_size_path` fits the largest network once: the
-factor of its first m units is the leading block of R, so each size costs one SVD of a smaller triangle, and no row is
-read again but those of the test.
+factor of its first m units is the leading block of R, so each size costs one SVD of a smaller triangle, and only test
+rows are read again.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def hidden_size_path(
     test : tuple (X, y), default=None
         Rows for the test error.
     n_folds : int or None, default=None
-        Number of folds of the exact cross-validation. None takes those of the rule, or three if the rule does not
-        cross-validate; 0 omits the cross-validation.
+        Number of folds of the exact cross-validation. None takes the number of the rule, or three if the rule
+        does not cross-validate; 0 omits the cross-validation.
     task : {"auto", "regression", "classification"}, default="auto"
         "auto": a regression if y holds floating-point numbers; a classification for text, booleans and few integers.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -99,6 +99,7 @@ class Evaluator:
             intercept = self.factor.counts.intercept
             folds = solve(self.trained.rows, self.trained.encoder, FoldPlan(), intercept=intercept).folds
             assert folds is not None
+        # Rows of no weight are read and not counted, so both numbers must agree.
         if folds.n_read != n_rows or sum(f.counts.n_rows for f in folds.factors if f) != trained:
             raise ValueError(
                 f"The model was trained on {trained} rows, and {n_rows} are given: give the rows it was trained on."

@@ -120,6 +120,7 @@ class GammaPathDisplay(Display):
         return display.plot(ax, **line_kwargs)
 
     def _draw(self, ax: Axes, line_kwargs: dict[str, Any]) -> None:
+        # In print and to colour-blind readers the dashes tell the curves apart.
         looks = {"training": (GREY, ":"), "cross-validation": (BLUE, "-"), "test": (GREEN, "--")}
         self.lines_ = {}
         for name, values in self.errors.items():
@@ -225,6 +226,7 @@ class HiddenSizeDisplay(Display):
         gamma = options.pop("gamma")
         task = "classification" if is_classifier(network) else "regression"
         if sizes is None:
+            # Beyond a few dozen units, one more changes little: spaced in the logarithm, the picture costs no more.
             largest = options["max_hidden"] if n_hidden == "auto" else n_hidden
             some = np.geomspace(1, largest, MOST_SIZES).round().astype(int)
             sizes = range(1, largest + 1) if largest <= MOST_SIZES else np.unique(some).tolist()

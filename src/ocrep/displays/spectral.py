@@ -113,7 +113,7 @@ class SpectrumDisplay(_SpectralDisplay):
         numbers = np.arange(1, len(self.singular_values) + 1)
         (self.line_,) = ax.plot(numbers, self.singular_values, **style)
         ax.set(xlabel="index of the singular value", ylabel="singular value σ of H", yscale="log")
-        if self.gamma > 0.0:
+        if self.gamma > 0.0:  # a logarithmic axis has no place for 0
             root = math.sqrt(self.gamma)
             ax.axhline(root, color=VERMILION, label=f"√γ = {root:.2g}")
         ax.axhline(self.floor, color=GREY, linestyle="--", label="precision floor √ε·σ₁")
@@ -205,6 +205,7 @@ class ConditionDisplay(_SpectralDisplay):
 
     @classmethod
     def _of(cls, model: ClosedForm, spectrum: Spectrum) -> Self:
+        # Without the precision floor: this is the minimum of μ, and not the γ to use.
         best = OCReP(floor=0.0).choose(spectrum).gamma
         gammas = gamma_grid(spectrum, [best, model.gamma_])
         return cls(
@@ -237,5 +238,6 @@ def gain(sigma: np.ndarray, gamma: float) -> np.ndarray:
 def levels(spectrum: Spectrum) -> tuple[float, float]:
     """Return the precision floor √ε·σ₁ and the rank tolerance, in units of σ."""
     largest = spectrum.largest
+    # The floor of γ = σ₁σ_p is √ε·σ₁², so the floor of σ_p is that divided by σ₁.
     floor = OCReP().least_gamma(spectrum) / largest if largest else 0.0
     return floor, rank_tolerance(spectrum.right.n_features, largest)

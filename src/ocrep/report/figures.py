@@ -388,7 +388,7 @@ def _gain(d: Diagnosis, start: int) -> Figure:
 
 
 def fine_sigma(d: Diagnosis) -> np.ndarray:
-    """The σ at which the gain is drawn; those of an H of zeros are arbitrary."""
+    """The σ at which the gain is drawn; any will do if all features are zero."""
     return sigma_grid(np.asarray(d.singular_values[: d.rank] or [1.0, 0.1]), FINE)
 
 

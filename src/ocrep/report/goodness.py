@@ -120,7 +120,7 @@ def judged(found: Assessment) -> Finding:
     kind = "share of misclassified rows" if labels else "RMSE"
     others = ", ".join(f"{name} {write(errors[name])}" for name in errors if name != NETWORK)
     score = f"balanced accuracy {scores['balanced_accuracy']:.3f}" if labels else f"R² {scores['r2']:.3f}"
-    detail = f"The {kind} on {found.n_test:,} held-out rows is {write(error)} ({score}). Beside it: {others}."
+    detail = f"The {kind} on {found.n_test:,} held-out rows is {write(error)} ({score}). For comparison: {others}."
     return Finding("goodness", code, level, "Is it good?", answer, detail)
 
 

@@ -135,7 +135,7 @@ def _words(d: Diagnosis, name: str, value: float) -> str:
 
 
 def score_table(found: Goodness | None) -> dict[str, Any] | None:
-    """All scores of all models, those of the network first."""
+    """All scores of all models, the network first."""
     if found is None:
         return None
     names = [name for name in SCORES if name in found.models[NETWORK]]
