@@ -81,7 +81,7 @@ def render(diagnosis: Diagnosis) -> str:
     environment = jinja2.Environment(
         loader=jinja2.DictLoader(texts),
         autoescape=True,
-        undefined=jinja2.StrictUndefined,
+        undefined=jinja2.StrictUndefined,  # a misspelled name is an error, not an empty text
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -15,6 +15,8 @@ from typing import Literal, TypeAlias
 
 from ocrep.report.wording import percent, readable
 
+# Measured inputs seldom have more than four good digits; from here on, errors in the others may grow to the size of the
+# weights themselves.
 ILL_CONDITIONED = 1e4
 # Relative to the least RMSE: an excess below the first never counts, one above the second always does.
 LEAST_EXCESS = 0.01
@@ -208,6 +210,7 @@ def _conditioning(facts: Facts) -> _Answer:
         return "zero", "warn", "All features are zero.", "H has rank 0."
     kappa = readable(facts.condition_number)
     amplified = f"The condition number is {kappa}: relative errors in the data may grow by this factor in the weights."
+    # Not the number of columns: with fewer rows than columns, H cannot have a higher rank.
     if facts.rank < facts.most_directions:
         detail = f"H has rank {facts.rank}, and {facts.most_directions} would be possible. {amplified}"
         return "singular", "warn", "Yes: H is numerically singular.", detail
@@ -248,6 +251,7 @@ def _need(facts: Facts, recommended: RuleLine | None) -> _Answer:
         detail = f"{compared}, which is as good as the least over all γ, {best}."
         return "not_needed", "good", "Not for the error.", detail
     detail = f"{compared}; the best γ has {best}."
+    # The least error of all rules may be that of γ = 0, although some γ that no rule chooses would be better.
     if recommended == line:
         return "not_found", "note", "A little would help, but no rule chooses that γ.", detail
     return "needed", "note", f"Yes: without it {_excess(facts, line)}.", detail
@@ -266,6 +270,7 @@ def _information(facts: Facts, line: RuleLine | None) -> _Answer:
         f" That is the number of free parameters of a linear model as flexible as this fit with {line.rule}, for "
         f"{facts.n_rows:,} rows; it is not a number of units to keep."
     )
+    # A fit with half as many free parameters as rows follows their noise.
     return ("many", "note", answer, detail) if line.dof >= 0.5 * facts.n_rows else ("few", "good", answer, detail)
 
 
