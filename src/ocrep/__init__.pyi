@@ -13,6 +13,7 @@ from ocrep._layers.random_layer import RandomLayer as RandomLayer
 from ocrep._linalg.factor import Factor as Factor
 from ocrep._linalg.spectrum import Spectrum as Spectrum
 from ocrep._rows.stream import scan as scan
+from ocrep._versions import show_versions as show_versions
 from ocrep.analysis import significance as significance
 from ocrep.analysis.compare import compare_rules as compare_rules
 from ocrep.analysis.compare import hidden_size_path as hidden_size_path
@@ -29,7 +30,6 @@ from ocrep.estimators import TikhonovClassifier as TikhonovClassifier
 from ocrep.estimators import TikhonovRegressor as TikhonovRegressor
 from ocrep.serialization import load_model as load_model
 from ocrep.serialization import save_model as save_model
-from ocrep.serialization.versions import show_versions as show_versions
 from ocrep.tables.fit_table import fit_table as fit_table
 
 __version__: str

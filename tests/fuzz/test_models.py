@@ -1,37 +1,38 @@
-"""Model files with bytes, trees and arrays changed: refused as damaged, or they predict finite numbers."""
+"""Model files that were damaged or forged: refused in one sentence, soon, or the model is still whole."""
 
-import csv
 import io
 import json
 import math
 import os
 import random
+import signal
+import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from support.fuzzing import attempt, cases
+from sklearn.base import BaseEstimator
+from support.fuzzing import SECONDS, attempt, cases, hang
 
+from ocrep import load_model
+from ocrep.serialization import ModelFileError
 from ocrep.serialization.archive import RECORD, digest_of
 
 N = 40
 GOOD = "y,c,x,d\n" + "".join(
     f"{i % 7 + 0.5},{'abc'[i % 3]},{i / 7:.3f},20{10 + i % 9}-01-0{1 + i % 9}\n" for i in range(N)
 )
-GAPS = "y,c,x,d\n1,,0.1,2011-01-01\n1,a,,2012-02-02\n1,b,1.1,\n1,new,-1e9,1066-10-14\n,c,2,2999-12-31\n"
 FITS = {
     "numbers": ["-t", "y", "--n-hidden", "5"],
     "labels": ["-t", "c", "--n-hidden", "5"],
     "kfold": ["-t", "y", "--n-hidden", "4", "--gamma", "kfold", "--weight-init", "pairs"],
     "wide": ["-t", "y", "--n-hidden", "60", "--activation", "gaussian"],
     "candidates": ["-t", "y", "--candidates", "quick"],
+    "without dates": ["-t", "c", "--n-hidden", "5", "--dates", "drop"],
 }
-EXPORTED = {  # a graph cannot read dates
-    "numbers to export": ["-t", "y", "--n-hidden", "5", "--dates", "drop"],
-    "labels to export": ["-t", "c", "--n-hidden", "5", "--dates", "drop"],
-}
+EXPORTED = ("without dates",)  # a graph cannot read dates
 VALUES = [
     None,
     True,
@@ -60,9 +61,9 @@ def here(tmp_path_factory):
     before = Path.cwd()
     os.chdir(tmp_path_factory.mktemp("models"))
     Path("good.csv").write_text(GOOD)
-    Path("gaps.csv").write_text(GAPS)
-    for name, options in {**FITS, **EXPORTED}.items():
+    for name, options in FITS.items():
         assert attempt("fit", "good.csv", "-o", f"{name}.skops", *options)[0]
+        assert attempt("predict", f"{name}.skops", "good.csv", "-o", f"{name}.csv")[0]
     assert all(attempt("export", f"{name}.skops", "m.onnx")[0] for name in EXPORTED)
     yield
     os.chdir(before)
@@ -73,8 +74,8 @@ def members(path):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def rewritten(parts, *, digest=True):
-    """The file as an adversary would write it: with sums, and a digest, that fit."""
+def rewritten(parts, *, digest):
+    """The file with sums of the archive that fit, and perhaps a digest that fits."""
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w") as archive:
         for name, data in parts.items():
@@ -138,39 +139,13 @@ def change_tree(r, data):
             holder[key] = holder[key] * r.choice([-1, 0, 2, 1000]) + r.choice([0, 1])
         else:
             holder[key] = r.choice(VALUES)
-    return rewritten({**parts, "model.json": json.dumps(tree).encode()})
-
-
-def change_array(r, data):
-    parts = members(io.BytesIO(data))
-    name = r.choice([name for name in parts if name.endswith(".npy")])
-    array = np.load(io.BytesIO(parts[name]), allow_pickle=False)
-    changes = [
-        lambda a: a[..., :-1] if a.ndim and a.shape[-1] else a.reshape(-1),
-        lambda a: np.concatenate([a, a]) if a.ndim else np.array([a, a]),
-        lambda a: a.reshape(-1, 1),
-        lambda a: a.astype(r.choice(["float32", "complex128", "int8", "U5", "S3", "bool", "datetime64[s]", ">f8"])),
-        lambda a: np.full_like(a, r.choice([0, 1, -1])),
-        lambda a: np.where(np.arange(a.size).reshape(a.shape) == 0, np.nan, a),
-        lambda a: np.where(np.arange(a.size).reshape(a.shape) == 0, np.inf, a),
-        lambda a: 1e300 * a,
-        lambda a: np.zeros((0, 3)),
-        lambda a: np.asfortranarray(a),
-    ]
-    try:
-        array = r.choice(changes)(array)
-    except (TypeError, ValueError, np.exceptions.DTypePromotionError):
-        array = np.zeros(3)
-    with np.errstate(all="ignore"):
-        memory = io.BytesIO()
-        np.save(memory, array, allow_pickle=False)
-    return rewritten({**parts, name: memory.getvalue()})
+    return rewritten({**parts, "model.json": json.dumps(tree).encode()}, digest=True)
 
 
 def change_members(r, data):
+    """Members removed, exchanged, changed or added; the sums of the archive fit, the digest does not."""
     parts = members(io.BytesIO(data))
-    names = sorted(parts)
-    one, two = r.choice(names), r.choice(names)
+    one, two = r.choice(sorted(parts)), r.choice(sorted(parts))
     action = r.randrange(4)
     if action == 0:
         del parts[one]
@@ -180,44 +155,38 @@ def change_members(r, data):
         parts[one] = change_bytes(r, parts[one])
     else:
         parts["../evil"] = b"x"
-    try:
-        return rewritten(parts)
-    except (ValueError, TypeError, AttributeError):
-        return rewritten(parts, digest=False)
+    return rewritten(parts, digest=False)
 
 
-CHANGES = [change_bytes, change_tree, change_tree, change_tree, change_array, change_array, change_members]
-
-
-def changed(name, seed):
+@cases(60, 1000, st.sampled_from(sorted(FITS)), st.integers(0, 2**60))
+def test_a_damaged_model_file(name, seed):
+    """Every command refuses it in one sentence, unless the model is still whole."""
     r = random.Random(seed)
-    with np.errstate(all="ignore"):
-        return r.choice(CHANGES)(r, Path(f"{name}.skops").read_bytes())
-
-
-@cases(120, 2000, st.sampled_from(sorted(FITS)), st.integers(0, 2**60))
-def test_a_changed_model(name, seed):
-    Path("changed.skops").write_bytes(changed(name, seed))
-    for old in ("p.csv", "q.csv"):
+    Path("changed.skops").write_bytes(r.choice([change_bytes, change_members])(r, Path(f"{name}.skops").read_bytes()))
+    for old in ("p.csv", "m.onnx"):
         Path(old).unlink(missing_ok=True)
-    attempt("inspect", "changed.skops")
-    attempt("inspect", "changed.skops", "--json")
+    attempt("inspect", "changed.skops", *r.choice([[], ["--json"]]))
     if attempt("predict", "changed.skops", "good.csv", "-o", "p.csv", out="p.csv")[0]:
-        check_predictions("p.csv", N)
-    more = ["--allow-unseen", *([] if name == "labels" else ["--std"])]
-    if attempt("predict", "changed.skops", "gaps.csv", "-o", "q.csv", *more, out="q.csv")[0]:
-        check_predictions("q.csv", 5)
+        assert Path("p.csv").read_text() == Path(f"{name}.csv").read_text()
+    if name in EXPORTED:
+        attempt("export", "changed.skops", "m.onnx", out="m.onnx")
 
 
-def check_predictions(path, n_rows):
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == n_rows
-    assert all(row["prediction"].lower().lstrip("-") not in ("nan", "inf") for row in rows)
-
-
-@cases(20, 300, st.sampled_from(sorted(EXPORTED)), st.integers(0, 2**60))
-def test_export_of_a_changed_model(name, seed):
-    Path("changed.skops").write_bytes(changed(name, seed))
-    Path("m.onnx").unlink(missing_ok=True)
-    attempt("export", "changed.skops", "m.onnx", out="m.onnx")
+@cases(60, 1000, st.sampled_from(sorted(FITS)), st.integers(0, 2**60))
+def test_a_changed_tree_with_a_right_digest(name, seed):
+    """Whatever a forger writes, reading it ends soon: in an estimator, or in one sentence."""
+    r = random.Random(seed)
+    Path("changed.skops").write_bytes(change_tree(r, Path(f"{name}.skops").read_bytes()))
+    sentence = ""
+    before = signal.signal(signal.SIGPROF, hang)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # of scikit-learn, about another version of itself
+            assert isinstance(load_model("changed.skops"), BaseEstimator)
+    except ModelFileError as error:
+        sentence = str(error)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    assert "\n" not in sentence

@@ -22,7 +22,9 @@ from ocrep._files.writing import replacing
 
 FORMAT = 1
 """The layout of model files; a new number means that older versions cannot read them."""
-RECORD, TREE, SKOPS_TREE = "ocrep.json", "model.json", "schema.json"
+RECORD = "ocrep.json"
+TREE = "model.json"
+SKOPS_TREE = "schema.json"
 _MAX_EXPANSION = 100
 """Largest ratio of unpacked to packed size. Our files are not compressed; a small file must not fill the memory."""
 _LOOKS = {
@@ -101,6 +103,7 @@ def read(path: str | os.PathLike[str]) -> tuple[bytes, ModelInfo]:
             if sum(member.file_size for member in archive.infolist()) > _MAX_EXPANSION * len(data):
                 raise ValueError("it would unpack to far more than a model.")
             names = set(archive.namelist())
+            # skops would read its own tree instead of ours, which is the one that is checked.
             ours = {RECORD, TREE} <= names and SKOPS_TREE not in names
             record = json.loads(archive.read(RECORD)) if ours else None
             digest = digest_of(archive) if ours else ""

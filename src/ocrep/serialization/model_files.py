@@ -7,14 +7,17 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from ocrep._layers.activations import ACTIVATIONS
 from ocrep.serialization import archive
 from ocrep.serialization.archive import ModelFileError, ModelInfo
-from ocrep.serialization.tree import NAMES, OTHERS, OWN, from_file, path_of, to_file
-from ocrep.serialization.validation import check_model, check_tree
+from ocrep.serialization.tree import NAMES, OTHERS, OWN, check_tree, from_file, path_of, to_file
 
 _SLOW_TO_IMPORT = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 
@@ -59,7 +62,8 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         data = skops_io.dumps(model)
     except TypeError as error:
         raise ModelFileError(f"This {type(model).__name__} cannot be written, for skops says: {error}") from error
-    tree, type_path = to_file(archive.tree(data, archive.SKOPS_TREE)), path_of(type(model))
+    tree = to_file(archive.tree(data, archive.SKOPS_TREE))
+    type_path = path_of(type(model))
     archive.write(path, data, tree=tree, type_name=NAMES.get(type_path, type_path))
 
 
@@ -105,7 +109,9 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
         check_tree(tree)
         tree = from_file(tree, f"{path} was written by ocrep {info.ocrep_version}")
         data = archive.with_skops_tree(data, tree)
-        allowed = _allowed(trusted)
+        further = [trusted] if isinstance(trusted, str | type) else trusted
+        named = (kind if isinstance(kind, str) else path_of(kind) for kind in further)
+        allowed = {*map(path_of, OWN.values()), *OTHERS, *named}
         unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - allowed)
         if unknown:
             raise ModelFileError(
@@ -113,7 +119,9 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
                 "the file comes from, name them in load_model(..., trusted=[...])."
             )
         model = skops_io.loads(data, trusted=sorted(allowed))
-        check_model(model)
+        if not isinstance(model, BaseEstimator):
+            raise ValueError(f"it holds a {type(model).__name__}, not a model.")
+        _try_prediction(model)
     return model
 
 
@@ -139,10 +147,29 @@ def require_skops() -> Any:
     return skops.io
 
 
-def _allowed(trusted: Iterable[str | type]) -> set[str]:
-    further = [trusted] if isinstance(trusted, str | type) else trusted
-    named = (kind if isinstance(kind, str) else path_of(kind) for kind in further)
-    return {*map(path_of, OWN.values()), *OTHERS, *named}
+def _try_prediction(model: Any) -> None:
+    """Predict one row, so that a model that cannot predict is noticed when it is loaded and not when it is needed.
+
+    Only networks of this library are tried, alone or at the end of a pipeline: which rows a step before them takes is
+    not known. The row lies in the middle of the training range, where no input is extreme.
+    """
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    if not type(model).__module__.startswith("ocrep.") or not hasattr(model, "predict"):
+        return
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return
+    n_inputs = model.n_features_in_
+    layer = getattr(model, "layer_", None)
+    row = np.zeros((1, n_inputs)) if layer is None else np.reshape(layer.center_, (1, n_inputs))
+    names = model.__dict__.pop("feature_names_in_", None)  # or scikit-learn would warn that the row has no names
+    try:
+        model.predict(row)
+    finally:
+        if names is not None:
+            model.feature_names_in_ = names
 
 
 def _check_saveable(model: Any) -> None:

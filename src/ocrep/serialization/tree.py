@@ -1,7 +1,17 @@
-"""The types that a model file may hold, and skops' tree of a model in the form of files.
+"""The tree of a model: the types that a file may hold, their names in files, and bounds on the work of reading one.
 
-skops names a type by its module, and stores the fields of a dataclass with slots by position. Files in that form would
-become unreadable when a module is renamed or a field is moved, so ours have stable names and fields by name.
+skops writes a model as a tree in JSON: each node names a type and holds its content, and arrays are members of the zip
+file that nodes refer to. skops names a type by its module, and stores the fields of a dataclass with slots by position.
+Files in that form would become unreadable when a module is renamed or a field is moved, so ours have stable names and
+fields by name: `to_file` and `from_file` translate.
+
+A tree may come from a stranger, so `check_tree` bounds what building it can cost. skops builds each object number
+(`__id__`) once, from the node that it meets first, and uses that node wherever the number is repeated, whatever stands
+there. Thirty levels, each of which repeats the number of the one below, would thus make 2³⁰ visits. skops itself writes
+a repeated object in full every time, so that all nodes of one number have the same size r, counted in the file. This is
+required here, and it suffices: a visit of a node costs 1 plus the visits of its children, each of which may be replaced
+by another node of the same number, hence of the same size. By induction on the size, the visit costs at most r, and no
+object can contain itself. The same array is read again for each object that refers to it, so it may belong to only one.
 """
 
 from __future__ import annotations
@@ -30,6 +40,11 @@ from ocrep.literature.base import MixedMap
 from ocrep.serialization.archive import ModelFileError
 
 Node: TypeAlias = dict[str, Any]
+
+# Models of this library have some hundred nodes, at most 30 deep; a forest in a pipeline has some ten thousand.
+MOST_NODES = 1_000_000
+DEEPEST = 200
+
 _RULES = (rules.Rule, rules.Choice, rules.Curve)
 _PUBLIC: dict[str, Iterable[type]] = {
     "ocrep": (*NETWORKS, TikhonovClassifier, TikhonovRegressor, RandomLayer, Factor, Spectrum),
@@ -80,6 +95,31 @@ def path_of(kind: Callable[..., Any]) -> str:
 NAMES = {path_of(kind): name for name, kind in OWN.items()}
 
 
+def check_tree(tree: Any) -> None:
+    """Raise a ValueError if building a tree from a file could cost far more than reading the file does."""
+    n_nodes = 0
+    sizes: dict[Any, int] = {}
+    owners: dict[Any, Any] = {}
+
+    def size(part: Any, depth: int) -> int:
+        nonlocal n_nodes
+        n_nodes += 1
+        if n_nodes > MOST_NODES or depth > DEEPEST:
+            raise ValueError("its tree is far larger than that of a model.")
+        children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        total = 1 + sum(size(child, depth + 1) for child in children)
+        if isinstance(part, dict) and isinstance(part.get("__loader__"), str):
+            number = part.get("__id__")
+            if number is not None and sizes.setdefault(number, total) != total:
+                raise ValueError("two objects in it have the same number.")
+            # skops does not recognize an object without a number, or with the number 0, when it meets it again.
+            if "file" in part and (not number or owners.setdefault(part["file"], number) != number):
+                raise ValueError("two objects in it share one array.")
+        return total
+
+    size(tree, 0)
+
+
 def to_file(tree: Any) -> Any:
     """Translate a tree that skops wrote into the form of files."""
     return _translated(tree, _node_to_file)
@@ -112,7 +152,8 @@ def _node_to_file(node: Node) -> Node:
     name = NAMES.get(path)
     if name is None:
         raise ModelFileError(f"The model holds {path}, which is not among the types that model files can keep.")
-    node, names = _renamed(node, name), _field_names(node, OWN[name])
+    names = _field_names(node, OWN[name])
+    node = _renamed(node, name)
     if names is not None:
         values = node.pop("content")["content"]
         by_position = isinstance(values, list)
@@ -128,7 +169,8 @@ def _node_from_file(node: Node, source: str) -> Node:
         raise ModelFileError(
             f"{source} and holds {name}, which ocrep {__version__} does not know: upgrade with pip install -U ocrep."
         )
-    node, names = _renamed(node, path_of(OWN[name])), _field_names(node, OWN[name])
+    names = _field_names(node, OWN[name])
+    node = _renamed(node, path_of(OWN[name]))
     if names is not None:
         values = node.pop("fields")
         if set(values) != set(names):

@@ -267,13 +267,9 @@ def export(
 
 
 def _load(path: Path) -> Any:
-    from ocrep.serialization import ModelFileError, blaming, load_model
-    from ocrep.tables.loaded import check_description
+    from ocrep.serialization import ModelFileError, load_model
 
     try:
-        model = load_model(path)
+        return load_model(path)
     except OSError as error:
         raise ModelFileError(str(error) if error.strerror is None else f"{path}: {error.strerror}.") from error
-    with blaming(path):
-        check_description(model)
-    return model
