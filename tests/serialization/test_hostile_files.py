@@ -149,6 +149,13 @@ def test_a_file_that_holds_no_model_is_refused(root, file):
     refused(file, "not a model")
 
 
+def test_a_number_in_a_file_does_not_decide_how_much_memory_is_taken(file):
+    model = copy.deepcopy(MODELS["pipeline"])
+    model[-1].n_features_in_ = 10**9
+    save_model(model, file)
+    refused(file, "more inputs than the file has bytes")
+
+
 @pytest.mark.parametrize("model", ["network", "pipeline"])
 def test_a_model_that_cannot_predict_is_damaged(model, file):
     """One prediction is tried, by the network at the end of a pipeline too."""

@@ -121,7 +121,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
         model = skops_io.loads(data, trusted=sorted(allowed))
         if not isinstance(model, BaseEstimator):
             raise ValueError(f"it holds a {type(model).__name__}, not a model.")
-        _try_prediction(model)
+        _try_prediction(model, most_inputs=len(data))
     return model
 
 
@@ -147,7 +147,7 @@ def require_skops() -> Any:
     return skops.io
 
 
-def _try_prediction(model: Any) -> None:
+def _try_prediction(model: Any, most_inputs: int) -> None:
     """Predict one row, so that a model that cannot predict is noticed when it is loaded and not when it is needed.
 
     Only networks of this library are tried, alone or at the end of a pipeline: which rows a step before them takes is
@@ -162,6 +162,8 @@ def _try_prediction(model: Any) -> None:
     except NotFittedError:
         return
     n_inputs = model.n_features_in_
+    if n_inputs > most_inputs:  # a number in the file must not decide how much memory is taken
+        raise ValueError("it has more inputs than the file has bytes.")
     layer = getattr(model, "layer_", None)
     row = np.zeros((1, n_inputs)) if layer is None else np.reshape(layer.center_, (1, n_inputs))
     names = model.__dict__.pop("feature_names_in_", None)  # or scikit-learn would warn that the row has no names
