@@ -13,7 +13,7 @@ from ocrep._files.convert import numbers_of
 from ocrep._files.formats import DataError
 from ocrep._files.reading import Reading
 from ocrep._files.row_file import RowFile, column_names, read_blocks, table_reader
-from ocrep.tables.written import looks_like_number, options_that_read
+from ocrep.tables.problem import looks_like_number, options_that_read
 
 MARKS = [(".", ","), (",", "."), (",", " "), (".", "'"), (".", "")]
 

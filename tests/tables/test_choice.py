@@ -5,7 +5,7 @@ import pytest
 
 from ocrep import PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.datasets import load
-from ocrep.tables.choice import LayerChoice, layer
+from ocrep.tables.training import LayerChoice, layer
 
 BARE = {"direct_link": False}
 SMALL = [{"n_hidden": 5, **BARE}, {"n_hidden": 40, "activation": "tanh", "weight_scale": 2.0, **BARE}]

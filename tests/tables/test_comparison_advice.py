@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ocrep.tables.coding import TablePart
 from ocrep.tables.comparison import Comparison, Method
-from ocrep.tables.parts import TablePart
 from ocrep.tables.problem import read_problem
 
 

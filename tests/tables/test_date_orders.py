@@ -8,8 +8,9 @@ import pytest
 from ocrep import fit_table, load_model, save_model
 from ocrep._files.convert import as_kind, dates_of
 from ocrep._files.formats import DataError
+from ocrep._files.row_file import RowFile
 from ocrep.cli.running import run
-from ocrep.tables.parts import TablePart
+from ocrep.tables.coding import TablePart
 from ocrep.tables.prediction import predict_file
 from ocrep.tables.problem import read_problem
 from ocrep.tables.training import Settings, train
@@ -43,15 +44,14 @@ def frame_of(form, days=DAYS):
 
 
 def inputs_of(path):
-    problem = read_problem(path, "y")
+    problem = read_problem(RowFile(path, block_rows=20), "y")
     coding = TablePart.of(problem.rows, problem.survey).coding
     return problem.kinds["when"], np.concatenate([coding.inputs(rows, dense=True) for rows in problem.rows.blocks()])
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("form", FORMS)
-def test_the_inputs_are_those_of_dates_as_in_iso_8601(form, suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr("ocrep._files.row_file.BLOCK_ROWS", 20)
+def test_the_inputs_are_those_of_dates_as_in_iso_8601(form, suffix, tmp_path):
     for name, one in {"iso": "%Y-%m-%d", "other": form}.items():
         getattr(frame_of(one), f"to_{suffix}")(tmp_path / f"{name}.{suffix}", index=False)
     (iso, wanted), (kind, found) = (inputs_of(tmp_path / f"{name}.{suffix}") for name in ("iso", "other"))

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from ocrep import load_model, save_model
 from ocrep._files.formats import DataError
 from ocrep._layers.columns import PARTS, DateParts, date_part, days_since_1970
-from ocrep.tables.parts import TablePart
+from ocrep.tables.coding import TablePart
 from ocrep.tables.prediction import predict_file
 from ocrep.tables.problem import read_problem
 from ocrep.tables.training import Settings, train

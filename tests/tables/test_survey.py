@@ -12,19 +12,12 @@ from ocrep._files.formats import DataError
 from ocrep._files.readers import BLOCK_BYTES
 from ocrep._files.reading import Reading
 from ocrep._files.row_file import RowFile
-from ocrep.tables import counting
-from ocrep.tables.counting import Distinct, MedianSample
 from ocrep.tables.problem import read_problem
-from ocrep.tables.rows import with_target
-from ocrep.tables.survey import survey_of
+from ocrep.tables.survey import Distinct, MedianSample, survey_of, with_target
 
 
-def use_small_blocks(monkeypatch, rows):
-    monkeypatch.setattr("ocrep._files.row_file.BLOCK_ROWS", rows)
-
-
-def survey(path, target="y"):
-    file = RowFile(path)
+def survey(path, target="y", *, block_rows):
+    file = RowFile(path, block_rows=block_rows)
     return survey_of(with_target(file, file.kinds, target), file.kinds, target)
 
 
@@ -53,11 +46,10 @@ COLUMNS = {
 @pytest.mark.parametrize("block_rows", [1, 2, 100])
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_all_values_of_a_column_tell_its_kind(block_rows, n_workers, tmp_path, monkeypatch):
-    use_small_blocks(monkeypatch, block_rows)
     monkeypatch.setattr("ocrep._linalg.parallel._blas_threads", lambda: n_workers)
     values = {name: texts for name, (texts, _) in COLUMNS.items()}
     pd.DataFrame({**values, "y": range(4)}).to_csv(tmp_path / "k.csv", index=False)
-    found = survey(tmp_path / "k.csv")
+    found = survey(tmp_path / "k.csv", block_rows=block_rows)
     assert {name: found.columns[name].kind for name in COLUMNS} == {name: kind for name, (_, kind) in COLUMNS.items()}
     assert found.columns["late_text"].odd == (3, "x")
     assert (found.columns["late_fraction"].low, found.columns["late_fraction"].high) == (0.0, 1.0)
@@ -102,9 +94,8 @@ def test_medians_texts_and_counts_are_those_of_pandas(form, tmp_path, monkeypatc
         }
     )
     getattr(frame, f"to_{form}")(tmp_path / f"r.{form}", index=False)
-    use_small_blocks(monkeypatch, 77)
     monkeypatch.setattr("ocrep._linalg.parallel._blas_threads", lambda: 3)
-    found = survey(tmp_path / f"r.{form}")
+    found = survey(tmp_path / f"r.{form}", block_rows=77)
     medians = found.medians()
     assert {name: medians[name] for name in "xkb"} == frame[["x", "k", "b"]].astype(float).median().to_dict()
     assert (found.columns["x"].low, found.columns["x"].high) == (frame["x"].min(), frame["x"].max())
@@ -118,42 +109,37 @@ def test_medians_texts_and_counts_are_those_of_pandas(form, tmp_path, monkeypatc
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=8), st.integers(1, 4))
-def test_the_sample_does_not_depend_on_cutting_and_workers(heights, n_workers):
-    values = np.random.default_rng(0).normal(size=(sum(heights), 2))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "SAMPLE_ENTRIES", 2 * 40)
-        patch.setattr(counting, "_FEWEST_ROWS", 1)
+def test_the_sample_does_not_depend_on_cutting_and_workers(block_sizes, n_workers):
+    values = np.random.default_rng(0).normal(size=(sum(block_sizes), 2))
 
-        def sampled(cuts, workers):
-            samples = [MedianSample(2) for _ in range(workers)]
-            for number, rows in enumerate(np.split(np.arange(len(values)), cuts)):
-                sample = samples[number % workers]
-                taken, keys = sample.take(rows)
-                sample.add(keys, values[rows[taken]])
-            first, *others = samples
-            for other in others:
-                first.merge(other)
-            return first.medians()
+    def sampled(cuts, workers):
+        samples = [MedianSample(2, size=40) for _ in range(workers)]
+        for number, rows in enumerate(np.split(np.arange(len(values)), cuts)):
+            sample = samples[number % workers]
+            taken, keys = sample.take(rows)
+            sample.add(keys, values[rows[taken]])
+        first, *others = samples
+        for other in others:
+            first.merge(other)
+        return first.medians()
 
-        whole = sampled([], 1)
-        np.testing.assert_array_equal(sampled(np.cumsum(heights)[:-1], n_workers), whole)
-        if len(values) <= 40:
-            np.testing.assert_array_equal(whole, np.median(values, axis=0))
+    whole = sampled([], 1)
+    np.testing.assert_array_equal(sampled(np.cumsum(block_sizes)[:-1], n_workers), whole)
+    if len(values) <= 40:
+        np.testing.assert_array_equal(whole, np.median(values, axis=0))
 
 
-def test_the_median_of_a_sample_is_near_that_of_all_rows(monkeypatch):
-    monkeypatch.setattr(counting, "SAMPLE_ENTRIES", 10_000)
+def test_the_median_of_a_sample_is_near_that_of_all_rows():
     values = np.random.default_rng(0).uniform(size=(200_000, 1))
-    sample = MedianSample(1)
+    sample = MedianSample(1, size=10_000)
     for start in range(0, len(values), 1000):
         taken, keys = sample.take(np.arange(start, start + 1000))
         sample.add(keys, values[start + taken])
     assert sample.medians()[0] == pytest.approx(0.5, abs=4 * 0.5 / 10_000**0.5)  # four standard errors of a rank
 
 
-def test_values_beyond_the_most_that_are_counted(monkeypatch):
-    monkeypatch.setattr(counting, "MOST_DISTINCT", 3)
-    first, second = Distinct(), Distinct()
+def test_values_beyond_the_most_that_are_counted():
+    first, second = Distinct(most=3), Distinct(most=3)
     first.add(["a", "b"], np.array([2, 1]), lambda: np.array([5, 4]))
     second.add(["c", "d", "a"], np.array([1, 1, 3]), lambda: np.array([0, 1, 2]))
     assert (first.more, second.more, first.number) == (False, False, "2")
@@ -167,41 +153,43 @@ def test_values_beyond_the_most_that_are_counted(monkeypatch):
     assert second.found["a"] == (3, 2)  # counts are not kept up once there are more
 
 
-def test_a_column_with_very_many_texts_is_left_out_and_numbers_are_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "MOST_DISTINCT", 50)
-    use_small_blocks(monkeypatch, 20)
-    n = 300
+MANY = 10_300  # more different values than are counted
+
+
+def test_a_column_with_very_many_texts_is_left_out_and_numbers_are_not(tmp_path):
     columns = {
-        "id": [f"id{i}" for i in range(n)],
-        "number": np.arange(n) / 7,
-        "late": [*map(str, range(n - 1)), "-"],
-        "day": pd.date_range("2020-01-01", periods=n).astype(str),
-        "y": np.arange(n) ** 2 / 3,
+        "id": [f"id{i}" for i in range(MANY)],
+        "number": np.arange(MANY) / 7,
+        "late": [*map(str, range(MANY - 1)), "-"],
+        "day": pd.date_range("2000-01-01", periods=MANY).astype(str),
+        "y": np.arange(MANY) ** 2 / 3,
     }
     pd.DataFrame(columns).to_csv(tmp_path / "m.csv", index=False)
-    assert read_problem(tmp_path / "m.csv", "y").kinds == {"number": "number", "day": "date"}
-    problem = read_problem(tmp_path / "m.csv", "y", dates="drop")
+
+    def read(name, target, **options):
+        return read_problem(RowFile(tmp_path / name, block_rows=700), target, **options)
+
+    assert read("m.csv", "y").kinds == {"number": "number", "day": "date"}
+    problem = read("m.csv", "y", dates="drop")
     assert problem.kinds == {"number": "number"}
-    too_many = "an id or free text: more than 50 different ones"
+    too_many = "an id or free text: more than 10,000 different ones"
     assert problem.left_out == {"id": too_many, "late": too_many, "day": "holds dates"}
-    assert problem.near_numbers == {"late": "'-' in row 300"}
+    assert problem.near_numbers == {"late": "'-' in row 10,300"}
     assert problem.remedies == {"late": {"na": ("-",)}}
     assert problem.task_reason == "holds numbers that are not whole"
-    pd.DataFrame({**columns, "late": range(n)}).to_parquet(tmp_path / "m.parquet", index=False)
-    problem = read_problem(tmp_path / "m.parquet", "late")
-    assert problem.task_reason == "holds more than 50 different numbers in 300 rows"
+    pd.DataFrame({**columns, "late": range(MANY)}).to_parquet(tmp_path / "m.parquet", index=False)
+    problem = read("m.parquet", "late")
+    assert problem.task_reason == "holds more than 10,000 different numbers in 10,300 rows"
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_gaps_are_counted_in_rows_that_have_a_target_however_many_values_there_are(form, tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "MOST_DISTINCT", 50)
-    use_small_blocks(monkeypatch, 20)
-    n = 300
+def test_gaps_are_counted_in_rows_that_have_a_target_however_many_values_there_are(form, tmp_path):
+    n = 18_000  # of which more than 10,000 are different numbers, and dates
     numbers = np.arange(n)
     frame = pd.DataFrame(
         {
             "number": np.where(numbers % 3 == 0, np.nan, numbers / 7),
-            "day": pd.Series(pd.date_range("2020-01-01", periods=n)).where(numbers % 4 > 0),
+            "day": pd.Series(pd.date_range("1980-01-01", periods=n)).where(numbers % 4 > 0),
             "text": np.where(numbers % 5 == 0, None, "ab"),
             "flag": np.where(numbers % 6 == 0, None, numbers % 2 == 0),
             "full": numbers,
@@ -216,15 +204,16 @@ def test_gaps_are_counted_in_rows_that_have_a_target_however_many_values_there_a
     else:
         frame.to_parquet(path)
         reading = Reading()
-    problem = read_problem(path, "y", drop_missing_target=True, reading=reading)
-    assert problem.gaps == {"number": 96, "day": 72, "text": 57, "flag": 48}
+    problem = read_problem(RowFile(path, reading, block_rows=1000), "y", drop_missing_target=True, reading=reading)
+    given = numbers >= 12
+    gaps = {name: int((frame[name].isna() & given).sum()) for name in ("number", "day", "text", "flag")}
+    assert problem.gaps == gaps == {"number": 5996, "day": 4497, "text": 3597, "flag": 2998}
 
 
-def test_an_infinite_number_far_down_a_file_is_named(tmp_path, monkeypatch):
-    use_small_blocks(monkeypatch, 10)
+def test_an_infinite_number_far_down_a_file_is_named(tmp_path):
     numbers = [*map(str, range(40)), "inf", "inf"]
     frame = pd.DataFrame({"x": numbers, "t": [*numbers[:-1], "word"], "z": range(42), "y": np.arange(42) / 2})
     frame.to_csv(tmp_path / "i.csv", index=False)
     with pytest.raises(DataError, match="Column 'x' holds an infinite number in row 41"):
-        read_problem(tmp_path / "i.csv", "y")
-    assert set(read_problem(tmp_path / "i.csv", "y", ignore=["x"]).left_out) == {"x", "t"}
+        read_problem(RowFile(tmp_path / "i.csv", block_rows=10), "y")
+    assert set(read_problem(RowFile(tmp_path / "i.csv", block_rows=10), "y", ignore=["x"]).left_out) == {"x", "t"}

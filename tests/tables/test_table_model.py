@@ -13,12 +13,11 @@ from support.program_tables import inputs_of, targets_of
 from ocrep import PinvRegressor, load_model, save_model
 from ocrep._files.formats import DataError
 from ocrep.cli.printing import about_problem, score_pairs
-from ocrep.tables.coding import MISSING
+from ocrep.tables.coding import MISSING, split_problem
 from ocrep.tables.comparison import compare_methods, holm
-from ocrep.tables.parts import split_problem
 from ocrep.tables.prediction import predict_file
-from ocrep.tables.problem import UsageError, read_problem
-from ocrep.tables.target import TargetSurvey, guess_task
+from ocrep.tables.problem import UsageError, guess_task, read_problem
+from ocrep.tables.survey import TargetSurvey
 from ocrep.tables.training import Settings, describe, example_rows, known_texts, prepare, train
 
 

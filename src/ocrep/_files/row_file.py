@@ -93,10 +93,13 @@ class RowFile:
     `NotNumbersError`.
     """
 
-    def __init__(self, path: FilePath, reading: Reading = PLAIN, *, table: Any = None) -> None:
+    def __init__(
+        self, path: FilePath, reading: Reading = PLAIN, *, table: Any = None, block_rows: int | None = None
+    ) -> None:
         self.path, self.reading = path, reading
         first = table_reader(path, reading=reading) if table is None else FrameReader(table)
-        rows = max(_FEWEST_ROWS, min(BLOCK_ROWS, _BLOCK_VALUES // max(1, len(first.column_names()))))
+        fitting = max(_FEWEST_ROWS, min(BLOCK_ROWS, _BLOCK_VALUES // max(1, len(first.column_names()))))
+        rows = block_rows or fitting
         again = table_reader(path, block_rows=rows, reading=reading) if table is None else None
         self._reader = again or FrameReader(table, block_rows=rows)
         self.fingerprint = self._reader.fingerprint()

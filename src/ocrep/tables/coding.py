@@ -1,8 +1,13 @@
-"""`Coding`: from the columns of a table to the inputs of a network, block by block, and as a fitted transformer."""
+"""From the rows of a table to the inputs of a network.
+
+`Coding` says what becomes of each column, block by block, and as a fitted transformer for data frames: both give the
+same numbers. `TablePart` is a set of rows to train on with its own survey and coding: all rows of a problem, or the
+rows that are not held out, so that nothing is learned from held-out rows. `TableSource` is how `fit` reads them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +15,21 @@ import numpy as np
 import pandas
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ocrep._files.convert import DATE_KINDS, ColumnKind, as_kind, coded_texts
+from ocrep._files.formats import DataError, changed_file
 from ocrep._layers.columns import DateParts, date_part, days_since_1970
+from ocrep._linalg.folds import mixed
+from ocrep._rows.block import Block, skip_rows
+from ocrep._rows.sources import Source
 from ocrep._rows.survey import Range
-from ocrep.tables.rows import Selected
-from ocrep.tables.survey import ColumnSurvey, TableSurvey
+from ocrep.tables.problem import Problem, TableRows
+from ocrep.tables.split import Split
+from ocrep.tables.survey import ColumnSurvey, Selected, TableSurvey, survey_of
 
 MISSING = "(missing)"  # the category that stands for a missing text
 
@@ -32,13 +43,13 @@ class Dates:
     latest: float
     """The last day in training, from which ages are counted."""
     parts: tuple[str, ...]
-    """Those that are not the same in all rows of training."""
+    """The parts that differ among the rows of training."""
     ranges: tuple[tuple[float, float], ...]
-    """The least and the largest value of each of them in training."""
+    """The least and the largest value of each part in training."""
 
     @classmethod
     def of(cls, column: ColumnSurvey, median: float) -> Dates:
-        """As a survey of the column tells; without a date in training there are no parts."""
+        """The parts of a column as its survey found it; none if training has no date."""
         if not column.n_present:
             return cls(0.0, 0.0, (), ())
         years = date_part(np.array([column.low, column.high]), "year", 0.0).tolist()
@@ -47,12 +58,6 @@ class Dates:
         ends["age"] = (0.0, column.high - column.low)
         varied = {part: range for part, range in ends.items() if range[0] < range[1]}
         return cls(median, column.high, tuple(varied), tuple(varied.values()))
-
-    @staticmethod
-    def transformer(columns: dict[str, Dates]) -> DateParts:
-        """The same for data frames."""
-        medians, latest = ([getattr(column, name) for column in columns.values()] for name in ("median", "latest"))
-        return DateParts(medians, latest, [list(column.parts) for column in columns.values()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +85,7 @@ class Coding:
 
     @classmethod
     def of(cls, survey: TableSurvey, kinds: dict[str, ColumnKind]) -> Coding:
-        """The coding that a survey of the training rows tells."""
+        """The coding that follows from a survey of the training rows."""
         found = survey.medians()
         medians = {name: m for name, m in found.items() if kinds.get(name) in ("number", "boolean")}
         dates = {name: Dates.of(survey.columns[name], found[name]) for name in kinds if kinds[name] in DATE_KINDS}
@@ -90,7 +95,8 @@ class Coding:
         low = [column.low if column.n_present else 0.0 for column in columns]
         high = [column.high if column.n_present else 0.0 for column in columns]
         for lowest, highest in (ends for column in dates.values() for ends in column.ranges):
-            low, high = [*low, lowest], [*high, highest]
+            low.append(lowest)
+            high.append(highest)
         n_others = sum(len(known) - 1 for known in texts.values())
         of_inputs = np.array([*low, *[0.0] * n_others]), np.array([*high, *[1.0] * n_others])
         dtype = np.dtype(np.float32 if not dates and all(column.narrow for column in columns) else np.float64)
@@ -115,16 +121,20 @@ class Coding:
         X = np.zeros((rows.n_rows, self.width), dtype=np.float64 if self.texts else self.dtype)
         for j, values in enumerate(self._numbers(rows)):
             X[:, j] = values
-        ones, first = X.reshape(-1), np.arange(len(X)) * self.width
+        ones = X.reshape(-1)
+        first = np.arange(len(X)) * self.width
         for places in self._places(rows):
             ones[(first + places)[places >= 0]] = 1.0
         return X
 
     def _sparse(self, rows: Selected) -> Any:
-        n, p = rows.n_rows, self.n_numbers
-        values, places = np.ones((n, p + len(self.texts))), np.empty((n, p + len(self.texts)), dtype=np.int32)
+        n = rows.n_rows
+        p = self.n_numbers
+        values = np.ones((n, p + len(self.texts)))
+        places = np.empty((n, p + len(self.texts)), dtype=np.int32)
         for j, column in enumerate(self._numbers(rows)):
-            values[:, j], places[:, j] = column, j
+            values[:, j] = column
+            places[:, j] = j
         for j, column in enumerate(self._places(rows), p):
             places[:, j] = column
         filled = places >= 0
@@ -145,7 +155,7 @@ class Coding:
             yield from (date_part(days, part, column.latest) for part in column.parts)
 
     def _places(self, rows: Selected) -> Iterator[np.ndarray]:
-        """For each text column the input that is 1; −1 for the most frequent text, and those not seen in training."""
+        """For each text column the input that is 1; −1 for the most frequent text, and for one not seen in training."""
         first = self.n_numbers
         for name, known in self.texts.items():
             place_of = {text: first + number for number, text in enumerate(known[1:])}
@@ -174,7 +184,8 @@ def fitted_transformer(
 ) -> ColumnTransformer:
     """The transformer of a table whose columns have these medians, dates and texts.
 
-    It is fitted to a few rows that have them: as many rows as the column with the most texts.
+    It is fitted to a few rows that have them, as many as the column with the most texts, so that scikit-learn itself
+    sets all that its transformers know, in every version of it.
     """
     n_rows = max([1, *map(len, texts.values())])
     columns = {}
@@ -191,8 +202,113 @@ def fitted_transformer(
     filled = SimpleImputer(strategy="constant", fill_value=MISSING)
     one_hot = OneHotEncoder(categories=list(texts.values()), drop="first", handle_unknown="ignore")
     coded = Pipeline([("fill", filled), ("one_hot", one_hot)])
-    steps = [("numbers", imputed, list(medians)), ("dates", Dates.transformer(dates), list(dates))]
-    steps += [("texts", coded, list(texts))]
+    parts = DateParts(
+        [column.median for column in dates.values()],
+        [column.latest for column in dates.values()],
+        [list(column.parts) for column in dates.values()],
+    )
+    steps = [("numbers", imputed, list(medians)), ("dates", parts, list(dates)), ("texts", coded, list(texts))]
     transformer = ColumnTransformer([step for step in steps if step[2]], verbose_feature_names_out=False)
     transformer.fit(frame)
     return transformer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TablePart:
+    """Rows to train on: all of a problem, or those that are not held out."""
+
+    rows: TableRows
+    survey: TableSurvey
+    coding: Coding
+    classes: np.ndarray | None
+    """The classes that these rows hold; None for a regression."""
+    counts: np.ndarray
+    """The number of rows of each class, or of all."""
+
+    @classmethod
+    def of(cls, rows: TableRows, survey: TableSurvey) -> TablePart:
+        """The part that a survey describes."""
+        classes = None
+        counts = np.array([survey.n_rows])
+        if rows.target.classes is not None:
+            classes, counts = rows.target.labels(survey.target)
+        return cls(rows, survey, Coding.of(survey, rows.kinds), classes, counts)
+
+    def baseline(self) -> DummyClassifier | DummyRegressor:
+        """The best constant prediction: it knows only the targets of these rows."""
+        if self.classes is None:
+            mean = self.survey.target.total / self.survey.n_rows
+            return DummyRegressor(strategy="constant", constant=mean).fit([[0.0]], [mean])
+        return DummyClassifier().fit(self.classes, self.classes, sample_weight=self.counts)
+
+    def sample(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """About `size` rows as numbers, all if they are not more, with their targets; by one pass over the file."""
+        share = size / self.survey.n_rows
+        found = []
+        for rows in self.rows.blocks():
+            taken = np.ones(rows.n_rows, dtype=bool)
+            if share < 1.0:
+                taken = mixed(rows.row_numbers().astype(np.uint64)) < np.uint64(share * 2.0**64)
+            if taken.any():
+                found.append((self.coding.inputs(rows.those(taken), dense=True), rows.y[taken]))
+        X, y = zip(*found, strict=True)
+        return np.concatenate(X), np.concatenate(y)
+
+    def source(self) -> TableSource:
+        """The rows as `fit` reads them."""
+        return TableSource(self.rows, self.coding, self.survey.n_rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableSource(Source):
+    """Coded rows with their targets, for `fit`; what the survey found is not computed again."""
+
+    rows: TableRows
+    coding: Coding
+    total: int
+
+    range_is_observed = True
+
+    def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
+        """All rows, in the file's blocks."""
+        return skip_rows(self._blocks(inputs), skip)
+
+    def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
+        """The same rows, for prediction."""
+        return self._blocks(True)
+
+    def n_rows(self) -> int:
+        """As many as the survey counted."""
+        return self.total
+
+    def stated_range(self) -> Range:
+        """The range that the survey found."""
+        return self.coding.range
+
+    def fingerprints(self) -> tuple[str, ...]:
+        """Path, size and time of the file."""
+        return (self.rows.file.fingerprint,)
+
+    def _blocks(self, inputs: bool) -> Iterator[Block]:
+        done = 0
+        name = str(self.rows.file.path)
+        for rows in self.rows.blocks(inputs=inputs):
+            X = self.coding.inputs(rows) if inputs else np.empty((rows.n_rows, 0))
+            yield Block(X, rows.y, None, name, start=rows.block.start)
+            done += rows.n_rows
+        if done != self.total:
+            raise changed_file(self.rows.file.path)
+
+
+def split_problem(problem: Problem, test: float, seed: int) -> tuple[TablePart, TableRows]:
+    """Return the rows to train on, surveyed by a pass over the file, and the rows that are held out."""
+    rows = problem.rows
+    target = rows.target
+    counts = np.array([problem.n_rows]) if target.classes is None else target.labels(problem.survey.target)[1]
+    split = Split.of(counts, test, seed)
+    training = rows.side(split, held_out=False)
+    kinds = {**rows.kinds, target.name: target.kind}
+    part = TablePart.of(training, survey_of(training.blocks(), kinds, target.name))
+    if part.classes is not None and len(part.classes) < 2:
+        raise DataError("The training part holds only one class: use a smaller test part, or more rows.")
+    return part, rows.side(split, held_out=True)

@@ -15,8 +15,7 @@ from ocrep.analysis.compare import compare_rules
 from ocrep.analysis.significance import corrected_paired_t_test
 from ocrep.estimators import PinvRegressor
 from ocrep.rules import names as rule_names
-from ocrep.tables.problem import Problem, StageProgress, silent
-from ocrep.tables.target import Task
+from ocrep.tables.problem import Problem, StageProgress, Task, silent
 from ocrep.tables.training import as_data_errors, prepare
 
 REFERENCE, DEFAULT = "ocrep", "ocrep_cv"

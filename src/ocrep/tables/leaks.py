@@ -8,8 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ocrep.analysis.assessment import Advice, sample_size
-from ocrep.tables.coding import MISSING
-from ocrep.tables.parts import TablePart
+from ocrep.tables.coding import MISSING, TablePart
 from ocrep.tables.problem import Problem
 
 FEWEST_ROWS = 20

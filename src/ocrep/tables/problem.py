@@ -1,35 +1,186 @@
-"""A file of rows as a learning problem: the target, the task, the inputs, and the columns left out with reasons."""
+"""A table as a learning problem: the target, the task, the inputs, and the columns left out with reasons.
+
+`read_problem` surveys all rows once (`survey.py`) and decides what each column is for. What it returns holds no rows:
+`TableRows` reads them again, block by block, whenever they are needed.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
+import pyarrow
 
-from ocrep._files.convert import DATE_KINDS, ColumnKind, DateKind
+from ocrep._files.convert import DATE_KINDS, ColumnKind, DateKind, as_kind, coded_texts, numbers_of
 from ocrep._files.formats import DataError, FilePath, check_columns
 from ocrep._files.readers import PLAIN, NotNumbersError
 from ocrep._files.reading import Reading
-from ocrep._files.row_file import RowFile
+from ocrep._files.row_file import FileBlock, RowFile
+from ocrep._rows.checks import MANY_LABELS
 from ocrep.analysis.assessment import Advice
-from ocrep.tables.rows import Selected, TableRows, with_target
-from ocrep.tables.survey import ColumnSurvey, TableSurvey, survey_of
-from ocrep.tables.target import Target, Task, guess_task
-from ocrep.tables.written import looks_like_date, looks_like_number, options_that_read
+from ocrep.tables.split import Split
+from ocrep.tables.survey import ColumnSurvey, Selected, TableSurvey, TargetSurvey, survey_of, with_target
 
 FEWEST_ROWS = 10
 MOST_CATEGORIES = 200  # a column with more different texts is an id or free text: one-hot coding is useless
 FEW_CATEGORIES = 20  # with at most this many, a column is never taken for an id, even if each row has its own text
-_SAMPLE = 1000
+MOST_CLASSES = 1000
+EXACT = 2**53  # above this, some integers are not a float64
+_SAMPLE = 1000  # texts of a column that are looked at
 
+Task = Literal["regression", "classification"]
 InputKind = Literal["number", "boolean", "text", DateKind]
 StageProgress = Callable[[str, int, int | None], None]  # stage, amount done, and total amount (None if unknown)
 
 
 class UsageError(ValueError):
     """A request that the model or the problem cannot fulfil; the message says why."""
+
+
+def silent(stage: str, done: int, total: int | None) -> None:
+    """Ignore all progress."""
+
+
+# ------------------------------------------------------------------------------
+# The target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """The column to learn: its kind, its task and, for a classification, the classes."""
+
+    name: str
+    kind: ColumnKind
+    task: Task
+    classes: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, name: str, kind: ColumnKind, survey: TargetSurvey, n_rows: int, task: Task) -> Target:
+        """Check that the target can be learned."""
+        first = survey.values.in_order()[0]
+        if task == "classification":
+            return cls(name, kind, task, _classes(name, kind, survey, n_rows))
+        if kind == "text":
+            raise DataError(
+                f"Column {name!r} holds text such as {first!r}, but a regression needs numbers: "
+                "use --task classification, or another target."
+            )
+        if len(survey.values) == 1:
+            raise DataError(f"Column {name!r} holds only one value, {first:g}: there is nothing to learn.")
+        return cls(name, kind, task)
+
+    def values(self, of: Callable[[np.ndarray], np.ndarray], block: FileBlock) -> np.ndarray:
+        """The targets of the rows that `of` selects: float64 for regression; texts, booleans or integers as labels."""
+        column = block.columns[self.name]
+        if self.kind == "text":
+            codes, words = coded_texts(column)
+            return np.array(words, dtype=str)[of(codes)]
+        found = of(as_kind(column, self.kind, self.name, block.start))
+        if self.task == "regression":
+            return found.astype(np.float64)
+        return found.astype(bool if self.kind == "boolean" else np.int64)
+
+    def codes(self, y: np.ndarray) -> np.ndarray:
+        """The number of each row's class; 0 for all rows of a regression."""
+        if self.classes is None:
+            return np.zeros(len(y), dtype=np.intp)
+        return np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+
+    def labels(self, survey: TargetSurvey) -> tuple[np.ndarray, np.ndarray]:
+        """The classes that some rows hold, sorted, and the number of rows of each."""
+        dtype: Any = {"text": str, "boolean": bool}.get(self.kind, np.int64)
+        labels = np.array(list(survey.values.found)).astype(dtype)
+        counts = np.array([count for count, _ in survey.values.found.values()])
+        order = np.argsort(labels)
+        return labels[order], counts[order]
+
+
+def guess_task(kind: ColumnKind, survey: TargetSurvey, n_rows: int) -> tuple[Task, str]:
+    """Return the task for a target without missing values, and the reason.
+
+    Texts, categories and booleans are labels. Numbers are labels if all are integers, at most 20 are different, and
+    there are five rows for each on average; otherwise they are quantities.
+    """
+    if kind != "number":
+        return "classification", f"holds {'True and False' if kind == 'boolean' else 'text'}"
+    if survey.fraction is not None:
+        return "regression", "holds numbers that are not whole"
+    different = survey.values
+    if not different.more and len(different) <= MANY_LABELS and n_rows >= 5 * len(different):
+        return "classification", f"holds {len(different)} different whole numbers"
+    return "regression", f"holds {different.number} different numbers in {n_rows:,} rows"
+
+
+def _classes(name: str, kind: ColumnKind, survey: TargetSurvey, n_rows: int) -> np.ndarray:
+    different = survey.values
+    first = different.in_order()[0]
+    if kind == "number":
+        if survey.fraction is not None:
+            raise DataError(
+                f"Column {name!r} holds {survey.fraction[1]:g}, but labels are whole numbers: use --task regression."
+            )
+        if max(map(abs, different.found)) >= EXACT:
+            raise DataError(
+                f"Column {name!r} holds labels of 16 digits and more, which float64 cannot tell apart: "
+                "write them as text."
+            )
+        first = int(first)
+    if len(different) < 2:
+        label = bool(first) if kind == "boolean" else first
+        raise DataError(f"Column {name!r} holds only one class, {label}: a classifier needs at least two.")
+    if (
+        different.more
+        or len(different) > MOST_CLASSES
+        or (len(different) > MANY_LABELS and len(different) > n_rows / 2)
+    ):
+        hint = "write numbers as 1234.5" if kind == "text" else "use --task regression"
+        raise DataError(
+            f"Column {name!r} has {different.number} different values in {n_rows:,} rows, such as {first!s}, "
+            f"too many for classes: is it an id, or a quantity ({hint})?"
+        )
+    return Target(name, kind, "classification").labels(survey)[0]
+
+
+# ------------------------------------------------------------------------------
+# The rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRows:
+    """Rows that can be read as often as needed, with their targets."""
+
+    file: RowFile
+    kinds: dict[str, ColumnKind]
+    """The inputs."""
+    target: Target
+    split: Split | None = None
+    held_out: bool = False
+    """Which side of the split is meant."""
+
+    def side(self, split: Split, *, held_out: bool) -> TableRows:
+        """One side of a split of these rows."""
+        return replace(self, split=split, held_out=held_out)
+
+    def blocks(self, *, inputs: bool = True) -> Iterator[Selected]:
+        """Yield the blocks that have rows of this side."""
+        target = self.target
+        kinds = {**(self.kinds if inputs else {}), target.name: target.kind}
+        is_held_out = None if self.split is None else self.split.begin()
+        for found in with_target(self.file, kinds, target.name):
+            y = target.values(found.of, found.block)
+            found = replace(found, y=y)
+            if is_held_out is not None:
+                mine = is_held_out(target.codes(y)) == self.held_out
+                found = found.those(mine)
+            if len(found.y):
+                yield found
+
+
+# ------------------------------------------------------------------------------
+# The problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,10 +251,6 @@ class Problem:
         return Advice("near_dates", problem, hint="write them as YYYY-MM-DD")
 
 
-def silent(stage: str, done: int, total: int | None) -> None:
-    """Ignore all progress."""
-
-
 def read_problem(
     path: FilePath | RowFile,
     target: str,
@@ -154,7 +301,7 @@ def _nameless(name: str) -> bool:
 def _surveyed(
     file: RowFile, kinds: Mapping[str, ColumnKind | None], target: str, progress: StageProgress
 ) -> TableSurvey:
-    """Survey all rows; once more if texts turn out to be dates, whose order of day and month only all of them tell."""
+    """Survey all rows; again if texts turn out to be dates, since only all texts show the order of day and month."""
     survey = _surveyed_once(file, kinds, target, progress)
     fixed = {target, *file.categories}
     found = {name: column.as_dates for name, column in survey.columns.items() if name not in fixed}
@@ -168,19 +315,18 @@ def _surveyed_once(
     file: RowFile, kinds: Mapping[str, ColumnKind | None], target: str, progress: StageProgress
 ) -> TableSurvey:
     total = file.n_rows()
+
+    def blocks() -> Iterator[Selected]:
+        for rows in with_target(file, kinds, target):
+            yield rows
+            progress("Reading", rows.block.start + rows.block.n_rows, total)
+
     try:
-        return survey_of(_told(with_target(file, kinds, target), total, progress), kinds, target)
-    except NotNumbersError:  # the first block of a CSV file did not tell the truth about all others
+        return survey_of(blocks(), kinds, target)
+    except NotNumbersError:  # a column that is numbers in the first block of a CSV file is not in a later one
         file.forget_kinds()
         kinds = dict.fromkeys(kinds)
-        return survey_of(_told(with_target(file, kinds, target), total, progress), kinds, target)
-
-
-def _told(blocks: Iterator[Selected], total: int | None, progress: StageProgress) -> Iterator[Selected]:
-    """The blocks, with progress told after each."""
-    for rows in blocks:
-        yield rows
-        progress("Reading", rows.block.start + rows.block.n_rows, total)
+        return survey_of(blocks(), kinds, target)
 
 
 def _check_target(survey: TableSurvey, target: str, drop: bool, path: FilePath) -> int:
@@ -233,3 +379,46 @@ def _near_numbers(survey: TableSurvey, reading: Reading) -> tuple[dict[str, str]
             found[name] = f"{text!r} in row {row + 1:,}"
             remedies[name] = options_that_read([*sample, text], reading)
     return found, remedies
+
+
+# ------------------------------------------------------------------------------
+# Texts that were meant to be numbers or dates: which of them look so, and which options would read them.
+
+_SIGNS = "$€£¥%"
+# Matched without spaces and signs. No two parts can match the same character, so that long texts take linear time.
+_NUMERAL = re.compile(r"[+-]?[.,']*\d[\d.,']*(e[+-]?\d+)?", re.IGNORECASE)
+_DATE = re.compile(
+    r"(\d\d?/\d\d?/(\d{4}|\d\d)|\d\d?[.-]\d\d?[.-]\d{4}|\d\d\.\d\d\.\d\d|\d{4}[/.]\d\d?[/.]\d\d?)( \d.*)?", re.ASCII
+)
+_AS_NOTHING = str.maketrans("", "", _SIGNS + " \u00a0\u202f\u2009")
+# Decimal mark and mark between thousands; of marks that both read all texts, the first is named.
+_MARKS = ((".", ""), (".", ","), (",", ""), (",", "."), (".", "'"), (".", " "), (",", " "))
+_MOST_WORDS = 3  # as many different words may stand for a missing value
+
+
+def looks_like_number(text: str) -> bool:
+    """Whether a text is written with the digits and marks of a number."""
+    return _NUMERAL.fullmatch(text.translate(_AS_NOTHING).strip()) is not None
+
+
+def looks_like_date(text: str) -> bool:
+    """Whether a text is written as a date, but not as in ISO 8601."""
+    return _DATE.fullmatch(text.strip()) is not None
+
+
+def options_that_read(texts: Sequence[str], reading: Reading = PLAIN) -> dict[str, Any]:
+    """The fields of `Reading` that must change so that all texts are numbers; empty if no change is enough."""
+    more = (sign for sign in _SIGNS if sign not in reading.strip and any(sign in text for text in texts))
+    signs = reading.strip + "".join(more)
+    words = tuple(dict.fromkeys(text.strip() for text in texts if not any(map(str.isdigit, text))))
+    if len(words) > _MOST_WORDS:
+        return {}
+    column = pyarrow.array(list(texts), pyarrow.string())
+    for decimal, thousands in ((reading.decimal, reading.thousands), *_MARKS):
+        try:
+            other = Reading(decimal, thousands, signs, (*reading.na, *words), reading.encoding, reading.delimiter)
+        except ValueError:  # a word or sign that is also a mark
+            continue
+        if numbers_of(other.column(column)) is not None:
+            return other.differences(reading)
+    return {}

@@ -1,4 +1,9 @@
-"""The saved model: a pipeline of preprocessing and network, trained, tested on held-out rows, and told of its table."""
+"""Training on a table: a pipeline of coding and network, tested on held-out rows, that knows the table it came from.
+
+`train` holds rows out, trains on the others, scores the network on the held-out rows next to simple models, and then
+trains once more on all rows: the scores are those of the first network, the model is the second. The pipeline keeps a
+`Description` of its table, from which predictions of files and ONNX graphs are made.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +27,9 @@ from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, Pi
 from ocrep.estimators.base import fit_silently
 from ocrep.estimators.search import CANDIDATES
 from ocrep.rules import Rule, resolve
-from ocrep.tables.choice import layer
-from ocrep.tables.coding import MISSING, Coding
+from ocrep.tables.coding import MISSING, Coding, TablePart, split_problem
 from ocrep.tables.leaks import advice_on_leaks
-from ocrep.tables.parts import TablePart, split_problem
-from ocrep.tables.problem import InputKind, Problem, StageProgress, silent
-from ocrep.tables.rows import TableRows
-from ocrep.tables.target import Task
+from ocrep.tables.problem import InputKind, Problem, StageProgress, TableRows, Task, silent
 
 ATTRIBUTE = "ocrep_table_"
 Network = PinvRegressor | PinvClassifier | PinvRegressorCV | PinvClassifierCV
@@ -90,6 +91,10 @@ class Trained:
         return 0 if self.assessment is None else self.assessment.n_test
 
 
+def _for_labels(settings: Settings) -> dict[str, Any]:
+    return {"class_weight": settings.class_weight, "calibrate": "loo" if settings.calibrate else None}
+
+
 def network(task: Task, settings: Settings) -> Network:
     """Return an untrained network for a task: one, or one whose layer is chosen among candidates."""
     if settings.is_plain:
@@ -118,8 +123,69 @@ def examined(task: Task, settings: Settings) -> str:
     return f"Examined is the default network, {one}; {better}."
 
 
-def _for_labels(settings: Settings) -> dict[str, Any]:
-    return {"class_weight": settings.class_weight, "calibrate": "loo" if settings.calibrate else None}
+# ------------------------------------------------------------------------------
+# Which layer was chosen
+
+
+@dataclass(frozen=True, slots=True)
+class LayerChoice:
+    """The best of several candidates by their error on rows held out in cross-validation, and the next best."""
+
+    measure: str
+    """"RMSE" or "log-loss"."""
+    n_candidates: int
+    best: dict[str, Any]
+    error: float
+    next_best: dict[str, Any] | None
+    """None if all others failed."""
+    next_error: float | None
+    """Its error, perhaps on fewer rows."""
+
+    @classmethod
+    def of(cls, network: Any) -> LayerChoice | None:
+        """What a fitted network says; None if its layer was not chosen among candidates."""
+        results = getattr(network, "cv_results_", None)
+        if results is None:
+            return None
+        labels = hasattr(network, "classes_")
+        scores = np.asarray(results["mean_test_score"])
+        errors = -scores if labels else np.sqrt(-scores)
+        order = np.argsort(results["rank_test_score"], kind="stable")
+        first, *others = [int(i) for i in order if np.isfinite(scores[i])]
+        following = others[0] if others else None
+        return cls(
+            "log-loss" if labels else "RMSE",
+            len(scores),
+            results["params"][first],
+            float(errors[first]),
+            None if following is None else results["params"][following],
+            None if following is None else float(errors[following]),
+        )
+
+    def sentences(self) -> list[tuple[str, str]]:
+        """The choice as names and values."""
+        found = [("layer", f"{layer(self.best)}: the best of {self.n_candidates}, {self.measure} {self.error:.4g}")]
+        if self.next_best is not None and self.next_error is not None:
+            percent = 100 * (self.next_error / self.error - 1) if self.error > 0 else 0.0
+            more = f", {percent:.{0 if percent >= 10 else 1}f} % more" if percent else ""
+            found.append(("next best", f"{layer(self.next_best)}: {self.measure} {self.next_error:.4g}{more}"))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """The choice as plain data."""
+        return asdict(self)
+
+
+def layer(parameters: dict[str, Any]) -> str:
+    """A layer in a few words."""
+    words = {"weight_init": "{}", "units_see": "each sees {} inputs", "weight_scale": "scale {}"}
+    details = [form.format(parameters[name]) for name, form in words.items() if parameters.get(name) is not None]
+    units = " ".join(str(parameters[name]) for name in ("n_hidden", "activation") if name in parameters)
+    return f"{units} units" + (f" ({', '.join(details)})" if details else "")
+
+
+# ------------------------------------------------------------------------------
+# What a model knows of its table
 
 
 def for_frames(trained: Trained, problem: Problem) -> Pipeline:
@@ -127,7 +193,8 @@ def for_frames(trained: Trained, problem: Problem) -> Pipeline:
     first = ("frame", FrameInputs(dict(problem.kinds)).fit())
     model = Pipeline([first, *trained.model.steps])
     setattr(model, ATTRIBUTE, vars(trained.model)[ATTRIBUTE])
-    model.left_out_, model.gaps_ = dict(problem.left_out), problem.gaps
+    model.left_out_ = dict(problem.left_out)
+    model.gaps_ = problem.gaps
     if trained.assessment is not None:
         model.assessment_ = trained.assessment.to_json("python")
     return model
@@ -171,6 +238,10 @@ def example_rows(model: Any) -> Any:
     return pandas.DataFrame({name: [values.get(kind, 0.0)] for name, kind in about.kinds.items()})
 
 
+# ------------------------------------------------------------------------------
+# Training
+
+
 def train(
     problem: Problem,
     settings: Settings,
@@ -184,17 +255,21 @@ def train(
 
     With `test=0` no rows are held out: the model is trained once, and not assessed.
     """
-    found, on_all_rows = None, refit or test <= 0
+    found = None
+    on_all_rows = refit or test <= 0
     if test > 0:
         training, held_out = split_problem(problem, test, settings.seed)
         model, seconds = _fit(training, settings, _stage("Training on the training part", progress), with_folds=True)
         progress("Testing", 0, None)
         found = _assessed(model[-1], training, held_out, problem, boosting=boosting, seed=settings.seed)
-        _without_folds(model[-1])
+        if model[-1].store_folds:  # they were stored for the advice about other rules only
+            model[-1].set_params(store_folds=False)
+            model[-1].folds_ = None
     if on_all_rows:
         whole = TablePart.of(problem.rows, problem.survey)
         model, seconds = _fit(whole, settings, _stage("Training on all rows", progress))
-    n_test, scores = (0, {}) if found is None else (found.n_test, found.scores)
+    n_test = 0 if found is None else found.n_test
+    scores = {} if found is None else found.scores
     reading = problem.rows.file.reading.to_json()
     about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), problem.n_rows, scores, reading)
     setattr(model, ATTRIBUTE, asdict(about))
@@ -204,20 +279,14 @@ def train(
 def _assessed(
     network: Network, training: TablePart, held_out: TableRows, problem: Problem, *, boosting: bool, seed: int
 ) -> Assessment:
-    """The scores of a network on held-out rows, beside those of simple models trained on a sample of its rows."""
-    baseline, coding = training.baseline(), training.coding
+    """The scores of a network on held-out rows, and the scores of simple models trained on a sample of its rows."""
+    baseline = training.baseline()
+    coding = training.coding
     sample = training.sample(sample_size(coding.width, len(training.counts)))
     found = Assessor.of(network, baseline, *sample, boosting=boosting, seed=seed, all_labels=problem.classes)
     for rows in held_out.blocks():
         found.add(coding.inputs(rows), rows.y)
     return found.finish([*problem.advice(), *advice_on_leaks(training, *sample)])
-
-
-def _without_folds(network: Network) -> None:
-    """Forget the folds that were stored for the advice about other rules only."""
-    if network.store_folds:
-        network.set_params(store_folds=False)
-        network.folds_ = None
 
 
 def _stage(name: str, progress: StageProgress) -> ProgressFunction:
@@ -232,21 +301,20 @@ def _fit(
     trained = network(part.rows.target.task, settings)
     if with_folds and resolve(trained.gamma).folds is None:
         trained.set_params(store_folds=True)
-    # Probabilities come from the outputs of left-out rows, which are held: those of a sample where rows are many.
+    # Probabilities are learned from the outputs of left-out rows, which are held in memory. Where rows are many, a
+    # search with one candidate is fitted instead: it trains on all rows, and calibrates on a sample of `MOST_ROWS`.
     sampled = isinstance(trained, PinvClassifier) and trained.calibrate is not None and part.survey.n_rows > MOST_ROWS
-    search = _only_candidate(trained) if sampled else trained
+    search: Any = trained
+    if sampled:
+        parameters = trained.get_params(deep=False)
+        shared = [name for name in PinvClassifierCV().get_params(deep=False) if name in parameters]
+        common = {name: parameters.pop(name) for name in shared}
+        search = PinvClassifierCV([parameters], selection_rows=MOST_ROWS, **common)
     with as_data_errors():
         fit_silently(search, Scan(part.source(), part.classes, progress))
     trained = search.best_estimator_ if sampled else trained
     model = Pipeline([("columns", part.coding.transformer), ("network", trained)])
     return model, perf_counter() - start
-
-
-def _only_candidate(network: Network) -> Any:
-    """A search with one candidate: it trains on all rows, and calibrates on `MOST_ROWS` of them."""
-    parameters = network.get_params(deep=False)
-    common = {name: parameters.pop(name) for name in PinvClassifierCV().get_params(deep=False) if name in parameters}
-    return PinvClassifierCV([parameters], selection_rows=MOST_ROWS, **common)
 
 
 def prepare(problem: Problem, *, test: float, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:

@@ -14,9 +14,8 @@ from ocrep.cli.groups import FileOptions, NetworkOptions, TableOptions
 from ocrep.cli.options import AsJson, Data, Model, Seed, Test
 
 if TYPE_CHECKING:
-    from ocrep.tables.choice import LayerChoice
     from ocrep.tables.problem import Problem
-    from ocrep.tables.training import Settings, Trained
+    from ocrep.tables.training import LayerChoice, Settings, Trained
 
 IdsOfFit = Annotated[
     list[str] | None, Option("--id", metavar="COLUMN", help="Not an input, but copied to predictions; may be repeated.")
@@ -117,7 +116,7 @@ def _fit_result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]
 
 
 def _choice_of(network: Any) -> LayerChoice | None:
-    from ocrep.tables.choice import LayerChoice
+    from ocrep.tables.training import LayerChoice
 
     return LayerChoice.of(network)
 
