@@ -19,127 +19,14 @@ from ocrep import __version__
 from ocrep._errors import pick
 from ocrep._files.writing import replacing
 from ocrep._layers.hidden_map import HiddenMap
-from ocrep.onnx.converters import conversion_options, fills_text, register, require_skl2onnx
-from ocrep.onnx.network import OnnxExportError
-
-# ------------------------------------------------------------------------------
-# Compare a graph with its model on a few rows in onnxruntime, before it is handed out.
-
-
-N_ROWS = 24
-TOLERANCE = {True: 1e-4, False: 1e-9}
-"""The largest difference in single and in double precision, relative to the largest output."""
-
-
-def check_graph(graph: Any, model: Any, inputs: list[tuple[str, Any]], *, single: bool, example: Any = None) -> None:
-    """Raise unless onnxruntime can load the graph and gives what the model predicts."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # errors are raised, and need not be printed too
-    try:
-        session = onnxruntime.InferenceSession(graph.SerializeToString(), options, ["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises errors of its own types
-        raise OnnxExportError(
-            f"skl2onnx wrote a graph of this {type(model).__name__} that onnxruntime cannot load: a step has no right "
-            f"ONNX form ({_first_line(error)})."
-        ) from error
-    rows = _rows(model, inputs, example, np.float32 if single else np.float64)
-    wanted = {value.name for value in session.get_inputs()}
-    feed = {name: values for name, values in _feed(rows, inputs, single).items() if name in wanted}
-    try:
-        found = dict(zip([value.name for value in session.get_outputs()], session.run(None, feed), strict=True))
-    except Exception as error:
-        raise OnnxExportError(f"onnxruntime cannot run the graph: {_first_line(error)}") from error
-    _compare(model, rows, found, single)
-
-
-def _compare(model: Any, rows: Any, found: dict[str, np.ndarray], single: bool) -> None:
-    name = "scores" if "scores" in found else "variable"
-    if name not in found or not hasattr(model, "predict"):  # labels of another library's classifier, or a layer alone
-        return
-    expected = np.asarray(model.decision_function(rows) if name == "scores" else model.predict(rows), dtype=np.float64)
-    if found[name].size != expected.size:
-        gives = f"gives {found[name].size} numbers where the model gives {expected.size}"
-        raise OnnxExportError(f"The graph {gives}: a step has no right ONNX form.")
-    difference = np.abs(found[name].reshape(expected.shape) - expected).max() / max(
-        np.abs(expected).max(), np.spacing(0)
-    )
-    if not difference <= TOLERANCE[single]:
-        dtype, advice = ("float32", "") if single else ("float64", ", and dtype='float32' may do")
-        raise OnnxExportError(
-            f"The graph differs from the model by {difference:.0e} of its largest output, and {TOLERANCE[single]:.0e} "
-            f"is promised for {dtype}: a step has no exact ONNX form{advice}."
-        )
-
-
-def _rows(model: Any, inputs: list[tuple[str, Any]], example: Any, dtype: Any) -> Any:
-    """The example, or rows like those of the training as far as the fitted steps tell."""
-    if example is not None:
-        return example[:N_ROWS]
-    first = model
-    while isinstance(first, Pipeline):
-        first = first.steps[0][1]
-    rng = np.random.default_rng(0)
-    center, spread = _typical(first)
-    numbers = center + spread * rng.uniform(-1.0, 1.0, (N_ROWS, first.n_features_in_))
-    for column, edges in enumerate(getattr(first, "bin_edges_", ())):  # graphs go wrong where bins meet
-        numbers[: len(edges), column] = edges[:N_ROWS]
-    numbers = numbers.astype(dtype).astype(np.float64)
-    if not hasattr(first, "feature_names_in_"):
-        return numbers
-    import pandas
-
-    frame = pandas.DataFrame(numbers, columns=first.feature_names_in_)
-    for place, (name, kind) in enumerate(inputs):
-        if "String" in type(kind).__name__:
-            frame[first.feature_names_in_[place]] = rng.choice(_words(first, name), N_ROWS)
-    return frame
-
-
-def _typical(step: Any) -> tuple[Any, Any]:
-    """The middle and the spread of the inputs that a fitted step has seen; 0 and 1 if it does not tell."""
-    hidden = getattr(getattr(step, "layer_", step), "map_", None)
-    if isinstance(hidden, HiddenMap):
-        return hidden.center, 1.0 / np.where(hidden.scale > 0, hidden.scale, 1.0)
-    if hasattr(step, "data_min_"):
-        return (step.data_min_ + step.data_max_) / 2, (step.data_max_ - step.data_min_) / 2
-    if getattr(step, "mean_", None) is not None and getattr(step, "scale_", None) is not None:
-        return step.mean_, step.scale_
-    return 0.0, 1.0
-
-
-def _words(columns: ColumnTransformer, name: str) -> list[str]:
-    """Categories that a column of text had in training."""
-    for _, step, chosen in columns.transformers_:
-        for part in step.named_steps.values() if isinstance(step, Pipeline) else (step,):
-            known = dict(zip(map(str, chosen), getattr(part, "categories_", ()), strict=False))
-            if name in known:
-                return [str(word) for word in known[name] if isinstance(word, str)] or [""]
-    return [""]
-
-
-def _feed(rows: Any, inputs: list[tuple[str, Any]], single: bool) -> dict[str, np.ndarray]:
-    number = np.float32 if single else np.float64
-    if (len(inputs) == 1 and inputs[0][1].shape[1] != 1) or not hasattr(rows, "columns"):
-        return {"X": np.asarray(rows, dtype=number)}
-    feed = {}
-    for place, (name, kind) in enumerate(inputs):
-        values = np.asarray(rows.iloc[:, place] if hasattr(rows, "iloc") else rows[:, place])
-        is_text = "String" in type(kind).__name__
-        texts = np.array(["" if value is None or value != value else str(value) for value in values], dtype=object)
-        feed[name] = (texts if is_text else values.astype(number)).reshape(-1, 1)
-    return feed
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-# ------------------------------------------------------------------------------
+from ocrep.onnx.network import OnnxExportError, conversion_options, fills_text, register, require_skl2onnx
 
 # Runtimes have supported these operator sets since 2023, and newer operators are not needed.
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
+# The check of a graph: the number of rows, and the largest difference in single (True) and in double precision,
+# relative to the largest output.
+N_ROWS = 24
+TOLERANCE = {True: 1e-4, False: 1e-9}
 
 
 def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
@@ -281,8 +168,9 @@ def _double_graph(skl2onnx: Any, model: Any, inputs: list[tuple[str, Any]]) -> A
     except (OnnxExportError, NotFittedError):
         raise
     except Exception as error:  # skl2onnx's converters raise errors of any type
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise OnnxExportError(f"skl2onnx cannot write a step of this {name}, for it says: {reason}") from error
+        raise OnnxExportError(
+            f"skl2onnx cannot write a step of this {name}, for it says: {_first_line(error)}"
+        ) from error
 
 
 def _prepare_ends(graph: Any, names: list[str], single: bool) -> None:
@@ -297,16 +185,19 @@ def _prepare_ends(graph: Any, names: list[str], single: bool) -> None:
             graph.input.remove(value)
             continue
         number = value.type.tensor_type
-        inner, value.name = value.name, name
+        inner = value.name
+        value.name = name
         renamed[inner] = name
         if single and number.elem_type == TensorProto.DOUBLE:
             # skl2onnx puts no colons into names, so this name is unique.
-            number.elem_type, renamed[inner] = TensorProto.FLOAT, f"{inner}:double"
+            number.elem_type = TensorProto.FLOAT
+            renamed[inner] = f"{inner}:double"
             first.append(helper.make_node("Cast", [name], [renamed[inner]], to=TensorProto.DOUBLE))
     for value in graph.output:
         number = value.type.tensor_type
         if single and number.elem_type == TensorProto.DOUBLE:
-            number.elem_type, renamed[value.name] = TensorProto.FLOAT, f"{value.name}:double"
+            number.elem_type = TensorProto.FLOAT
+            renamed[value.name] = f"{value.name}:double"
             last.append(helper.make_node("Cast", [renamed[value.name]], [value.name], to=TensorProto.FLOAT))
     for node in graph.node:
         for ends in (node.input, node.output):
@@ -320,7 +211,114 @@ def _describe(graph: Any, model: Any) -> None:
     """Add the producer, the type of model and the names of its features to the graph."""
     from onnx import helper
 
-    graph.producer_name, graph.producer_version = "ocrep", __version__
+    graph.producer_name = "ocrep"
+    graph.producer_version = __version__
     names = getattr(model, "feature_names_in_", None)
     about = {} if names is None else {"feature_names": json.dumps([str(name) for name in names])}
     helper.set_model_props(graph, {"model": type(model).__name__, **about})
+
+
+# ------------------------------------------------------------------------------
+# Compare a graph with its model on a few rows in onnxruntime, before it is handed out.
+
+
+def check_graph(graph: Any, model: Any, inputs: list[tuple[str, Any]], *, single: bool, example: Any = None) -> None:
+    """Raise unless onnxruntime can load the graph and gives what the model predicts."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # errors are raised, and need not be printed too
+    try:
+        session = onnxruntime.InferenceSession(graph.SerializeToString(), options, ["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime raises errors of its own types
+        raise OnnxExportError(
+            f"skl2onnx wrote a graph of this {type(model).__name__} that onnxruntime cannot load: a step has no right "
+            f"ONNX form ({_first_line(error)})."
+        ) from error
+    rows = _rows(model, inputs, example, np.float32 if single else np.float64)
+    wanted = {value.name for value in session.get_inputs()}
+    feed = {name: values for name, values in _feed(rows, inputs, single).items() if name in wanted}
+    try:
+        found = dict(zip([value.name for value in session.get_outputs()], session.run(None, feed), strict=True))
+    except Exception as error:
+        raise OnnxExportError(f"onnxruntime cannot run the graph: {_first_line(error)}") from error
+    _compare(model, rows, found, single)
+
+
+def _compare(model: Any, rows: Any, found: dict[str, np.ndarray], single: bool) -> None:
+    name = "scores" if "scores" in found else "variable"
+    if name not in found or not hasattr(model, "predict"):  # labels of another library's classifier, or a layer alone
+        return
+    expected = np.asarray(model.decision_function(rows) if name == "scores" else model.predict(rows), dtype=np.float64)
+    if found[name].size != expected.size:
+        gives = f"gives {found[name].size} numbers where the model gives {expected.size}"
+        raise OnnxExportError(f"The graph {gives}: a step has no right ONNX form.")
+    largest = max(np.abs(expected).max(), np.spacing(0))
+    difference = np.abs(found[name].reshape(expected.shape) - expected).max() / largest
+    if not difference <= TOLERANCE[single]:
+        dtype, advice = ("float32", "") if single else ("float64", ", and dtype='float32' may do")
+        raise OnnxExportError(
+            f"The graph differs from the model by {difference:.0e} of its largest output, and {TOLERANCE[single]:.0e} "
+            f"is promised for {dtype}: a step has no exact ONNX form{advice}."
+        )
+
+
+def _rows(model: Any, inputs: list[tuple[str, Any]], example: Any, dtype: Any) -> Any:
+    """The example, or rows like the training rows, as far as the fitted steps know these."""
+    if example is not None:
+        return example[:N_ROWS]
+    first = _first_step(model)
+    rng = np.random.default_rng(0)
+    center, spread = _typical(first)
+    numbers = center + spread * rng.uniform(-1.0, 1.0, (N_ROWS, first.n_features_in_))
+    for column, edges in enumerate(getattr(first, "bin_edges_", ())):  # graphs go wrong where bins meet
+        numbers[: len(edges), column] = edges[:N_ROWS]
+    numbers = numbers.astype(dtype).astype(np.float64)
+    if not hasattr(first, "feature_names_in_"):
+        return numbers
+    import pandas
+
+    frame = pandas.DataFrame(numbers, columns=first.feature_names_in_)
+    for place, (name, kind) in enumerate(inputs):
+        if "String" in type(kind).__name__:
+            frame[first.feature_names_in_[place]] = rng.choice(_words(first, name), N_ROWS)
+    return frame
+
+
+def _typical(step: Any) -> tuple[Any, Any]:
+    """The middle and the spread of the inputs that a fitted step has seen; 0 and 1 if it does not know."""
+    hidden = getattr(getattr(step, "layer_", step), "map_", None)
+    if isinstance(hidden, HiddenMap):
+        return hidden.center, 1.0 / np.where(hidden.scale > 0, hidden.scale, 1.0)
+    if hasattr(step, "data_min_"):
+        return (step.data_min_ + step.data_max_) / 2, (step.data_max_ - step.data_min_) / 2
+    if getattr(step, "mean_", None) is not None and getattr(step, "scale_", None) is not None:
+        return step.mean_, step.scale_
+    return 0.0, 1.0
+
+
+def _words(columns: ColumnTransformer, name: str) -> list[str]:
+    """Categories that a column of text had in training."""
+    for _, step, chosen in columns.transformers_:
+        for part in step.named_steps.values() if isinstance(step, Pipeline) else (step,):
+            known = dict(zip(map(str, chosen), getattr(part, "categories_", ()), strict=False))
+            if name in known:
+                return [str(word) for word in known[name] if isinstance(word, str)] or [""]
+    return [""]
+
+
+def _feed(rows: Any, inputs: list[tuple[str, Any]], single: bool) -> dict[str, np.ndarray]:
+    number = np.float32 if single else np.float64
+    if (len(inputs) == 1 and inputs[0][1].shape[1] != 1) or not hasattr(rows, "columns"):
+        return {"X": np.asarray(rows, dtype=number)}
+    feed = {}
+    for place, (name, kind) in enumerate(inputs):
+        values = np.asarray(rows.iloc[:, place] if hasattr(rows, "iloc") else rows[:, place])
+        is_text = "String" in type(kind).__name__
+        texts = np.array(["" if value is None or value != value else str(value) for value in values], dtype=object)
+        feed[name] = (texts if is_text else values.astype(number)).reshape(-1, 1)
+    return feed
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,18 +1,23 @@
-"""A fitted estimator as arrays, and these as ONNX nodes. All arithmetic is in double, whatever goes in and comes out.
+"""Converters that skl2onnx calls: a fitted estimator as arrays, and the arrays as ONNX nodes; and `SimpleImputer`.
 
-In single precision the result would usually be accurate to 2e-5 of the target's standard deviation, but only to 4e-4
-for an input such as 10⁴ ± 1, whose mid-range needs more digits, and not at all where large output weights cancel.
+skl2onnx walks through a model, and asks for each step which results it has (a parser), what their shapes are, and for
+the nodes that compute them. All arithmetic is in double, whatever goes in and comes out. In single precision the result
+would usually be accurate to 2e-5 of the target's standard deviation, but only to 4e-4 for an input such as 10⁴ ± 1,
+whose mid-range needs more digits, and not at all where large output weights cancel.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.impute import SimpleImputer
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep import literature
@@ -59,7 +64,7 @@ class Network:
 
     hidden: Hidden
     stages: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-    """Weights (n_features_out, n_targets) and intercept of the output, then those of the calibration if there is one;
+    """Weights (n_features_out, n_targets) and intercept of the output, then of the calibration if there is one;
     empty for a layer alone."""
     labels: np.ndarray | None = None
     """The classes of a classifier, as text or whole numbers."""
@@ -127,8 +132,10 @@ class Graph:
     def __init__(self, scope: Any, container: Any) -> None:
         from onnx import TensorProto, helper
 
-        self.types, self._helper = TensorProto, helper
-        self._scope, self._container = scope, container
+        self.types = TensorProto
+        self._helper = helper
+        self._scope = scope
+        self._container = container
 
     def __call__(self, kind: str, *inputs: str, to_name: str | None = None, **attributes: Any) -> str:
         """Add a node, and return the name of its result."""
@@ -233,3 +240,165 @@ def _minus_distances(graph: Graph, hidden: HiddenMap, X: str) -> str:
     distances = graph("Sub", squares, graph("Mul", products, graph.constant(np.full(1, 2.0))))
     distances = graph("Add", distances, graph.constant((centers**2).sum(axis=0)))
     return graph("Mul", graph("Relu", distances), graph.constant(-np.abs(hidden.biases)))
+
+
+# ------------------------------------------------------------------------------
+# What skl2onnx calls for our estimators
+
+
+def register() -> None:
+    """Register our estimators with skl2onnx, alone and as steps of a pipeline; calling it twice is harmless.
+
+    See Also
+    --------
+    to_onnx : Converts a model without registering anything.
+
+    Examples
+    --------
+    >>> import ocrep
+    >>> ocrep.onnx.register()
+    """
+    skl2onnx = require_skl2onnx()
+    for kind in ESTIMATORS:
+        # Our graphs always return plain arrays; skl2onnx passes the option to every classifier in a pipeline.
+        options = {"zipmap": [True, False]} if issubclass(kind, ClassifierMixin) else None
+        name = f"Ocrep{kind.__name__}"
+        skl2onnx.update_registered_converter(kind, name, _set_shapes, _convert, parser=_parser(), options=options)
+
+
+def require_skl2onnx() -> Any:
+    """`skl2onnx`, or an ImportError that says how to install it."""
+    try:
+        import skl2onnx
+    except ImportError:
+        raise ImportError('ONNX export needs skl2onnx and onnxruntime: pip install "ocrep[onnx]".') from None
+    return skl2onnx
+
+
+def conversion_options() -> dict[str, Any]:
+    """Options of `convert_sklearn`: results of our estimators in double, and a conversion of `SimpleImputer`."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    return {
+        "custom_parsers": {kind: _parser(DoubleTensorType) for kind in ESTIMATORS},
+        "custom_conversion_functions": {SimpleImputer: _convert_imputer},
+        "custom_shape_calculators": {SimpleImputer: _set_imputer_shape},
+    }
+
+
+def _parser(number: type | None = None) -> Callable[..., Any]:
+    """A function that declares an estimator's results, of the type `number` or of the type of the inputs."""
+
+    def parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+        from skl2onnx.common.data_types import Int64TensorType, StringTensorType, guess_tensor_type
+
+        network = network_of(model)
+        operator = scope.declare_local_operator(f"Ocrep{type(model).__name__}", model)
+        operator.inputs = inputs
+        numbers = number or type(guess_tensor_type(inputs[0].type))
+        text = network.labels is not None and network.labels.dtype == object
+        taken = {variable.raw_name for variable in scope.input_variables}
+        for name in network.results:
+            kind = numbers if name != "label" else StringTensorType if text else Int64TensorType
+            # skl2onnx would make an invalid graph if an input and a result had the same name.
+            unique = f"output_{name}" if name in taken else name
+            operator.outputs.append(scope.declare_local_variable(unique, kind()))
+        return operator.outputs
+
+    return parse
+
+
+def _set_shapes(operator: Any) -> None:
+    network = network_of(operator.raw_operator)
+    rows = operator.inputs[0].get_first_dimension()
+    shapes = {"variable": [rows, network.width]}
+    if network.labels is not None:
+        scores = [rows] if network.width == 1 else [rows, network.width]
+        shapes = {"label": [rows], "scores": scores, "probabilities": [rows, len(network.labels)]}
+    for name, result in zip(network.results, operator.outputs, strict=True):
+        result.type.shape = shapes[name]
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Turn a fitted estimator into nodes that compute in double, with results cast to their declared types."""
+    network = network_of(operator.raw_operator)
+    graph = Graph(scope, container)
+    results = dict(zip(network.results, operator.outputs, strict=True))
+    Z = outputs(graph, network, graph.joined(graph.double(variable.full_name) for variable in operator.inputs))
+    if network.labels is None:
+        graph.give(Z, results["variable"])
+        return
+    label(graph, network.labels, Z, to_name=results["label"].full_name)
+    graph.give(graph.squeezed(Z) if network.width == 1 else Z, results["scores"])
+    if network.calibrated:
+        # Two classes have a single logit, that of the second class.
+        logits = graph.joined([graph("Mul", Z, graph.constant(np.zeros(1))), Z]) if network.width == 1 else Z
+        graph.give(graph("Softmax", logits, axis=1), results["probabilities"])
+
+
+# ------------------------------------------------------------------------------
+# `SimpleImputer`
+
+
+def fills_text(imputer: SimpleImputer) -> bool:
+    """Whether the columns are text."""
+    return any(isinstance(value, str) for value in imputer.statistics_)
+
+
+def _set_imputer_shape(operator: Any) -> None:
+    # The columns that have values, and the indicators.
+    width = len(_kept(operator.raw_operator)) + len(_flagged(operator.raw_operator))
+    operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), width]
+
+
+def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
+    """Replace missing entries by the learned values; skl2onnx's own converter rounds to single and omits indicators.
+
+    ONNX has no missing strings, so the empty string counts as missing, and so does the missing value as text ("nan").
+    """
+    imputer = operator.raw_operator
+    graph = Graph(scope, container)
+    X = graph.joined(variable.full_name for variable in operator.inputs)
+    flagged = _flagged(imputer)
+    if fills_text(imputer):
+        if len(flagged):
+            raise OnnxExportError(
+                "SimpleImputer(add_indicator=True) cannot be converted for columns of text: use add_indicator=False."
+            )
+        missing = _missing_text(graph, X, imputer.missing_values)
+        values = np.array([value if isinstance(value, str) else "" for value in imputer.statistics_], dtype=object)
+    else:
+        X = graph.double(X)
+        missing = _missing_numbers(graph, X, imputer.missing_values)
+        values = np.asarray(imputer.statistics_, dtype=np.float64)
+    filled = graph("Where", missing, graph.constant(values), X)
+    parts = [graph("Gather", filled, graph.constant(_kept(imputer)), axis=1)]
+    if len(flagged):
+        parts.append(graph.double(graph("Gather", missing, graph.constant(flagged), axis=1)))
+    graph.give(graph.joined(parts), operator.outputs[0])
+
+
+def _kept(imputer: SimpleImputer) -> np.ndarray:
+    return np.flatnonzero([imputer.keep_empty_features or not _is_nan(value) for value in imputer.statistics_])
+
+
+def _flagged(imputer: SimpleImputer) -> np.ndarray:
+    return imputer.indicator_.features_ if imputer.add_indicator else np.arange(0)
+
+
+def _missing_numbers(graph: Graph, X: str, missing_value: Any) -> str:
+    if missing_value is None or _is_nan(missing_value):
+        return graph("IsNaN", X)
+    return graph("Equal", X, graph.constant(np.full(1, float(missing_value))))
+
+
+def _missing_text(graph: Graph, X: str, missing_value: Any) -> str:
+    known = [missing_value] if isinstance(missing_value, str) else ["", str(missing_value)]
+    # Comparing text needs opset 19; a table of two keys does the same in older ones.
+    table: dict[str, Any] = {"keys_strings": known, "values_int64s": [1] * len(known), "default_int64": 0}
+    found = graph("LabelEncoder", X, op_domain="ai.onnx.ml", op_version=2, **table)
+    return graph("Cast", found, to=graph.types.BOOL)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, Real) and math.isnan(value)

@@ -18,7 +18,8 @@ from ocrep.rules import names as rule_names
 from ocrep.tables.problem import Problem, StageProgress, Task, silent
 from ocrep.tables.training import as_data_errors, prepare
 
-REFERENCE, DEFAULT = "ocrep", "ocrep_cv"
+REFERENCE = "ocrep"
+DEFAULT = "ocrep_cv"
 MAIN_RULES = (DEFAULT, "kfold", "loo", "gcv", "evidence", "bic", REFERENCE, "none")
 """The rules that are compared unless all are asked for."""
 LEVEL = 0.05
@@ -36,7 +37,7 @@ _LITERATURE: dict[Task, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method's test errors, and whether they differ significantly from those of OCReP."""
+    """One method's test errors, and whether they differ significantly from OCReP's."""
 
     name: str
     errors: tuple[float, ...]  # one per split
@@ -145,7 +146,8 @@ def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:
     adjusted = dict(zip(others, holm([tests[name].p_value for name in others]), strict=True))
     methods = []
     for name, values in found.items():
-        mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1))
+        mean = float(np.mean(values))
+        deviation = float(np.std(values, ddof=1))
         methods.append(Method(name, tuple(values), mean, deviation, tests[name].difference, adjusted.get(name, 1.0)))
     return tuple(sorted(methods, key=lambda method: method.mean))
 

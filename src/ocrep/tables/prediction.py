@@ -42,8 +42,8 @@ def predict_file(
     each class (None: if the model has them, and classes are few), `std` the standard deviation of each prediction. A
     text that was not seen in training raises a `DataError`, or counts as the most frequent text of its column if
     `allow_unseen`. The file is read as the one of training was, but for the fields of `Reading` that `reading` has.
-    Numbers are rounded to so many significant `digits`: None stands for 6 in CSV files, which people read, and for all
-    in others. The suffixes tell the formats; "-" is CSV on standard output.
+    Numbers are rounded to `digits` significant digits: None stands for 6 in CSV files, which people read, and for all
+    in others. The suffixes give the formats; "-" is CSV on standard output.
     """
     about = describe(model)
     if about is None:
@@ -56,7 +56,8 @@ def predict_file(
     how = Reading.from_json(about.reading, **(reading or {}))
     kept = _kept(source, about, ids, how)
     known = {} if allow_unseen else {name: set(texts) for name, texts in known_texts(model).items()}
-    total, done = count_rows(source), 0
+    total = count_rows(source)
+    done = 0
     with table_writer(out) as write, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found unknown categories")  # as `allow_unseen` says
         for block in read_blocks(source, about.kinds, keep=kept, reading=how):
@@ -125,11 +126,13 @@ def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool, digits:
 def _check_finite(name: str, values: np.ndarray, start: int) -> None:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = start + int(np.flatnonzero(~np.isfinite(values))[0]) + 1
-        raise DataError(f"Row {row} is so far from those of training that its {name} is no finite number: correct it.")
+        raise DataError(
+            f"Row {row} is so far from the rows of training that its {name} is no finite number: correct it."
+        )
 
 
 def _rounded(values: np.ndarray, digits: int) -> np.ndarray:
-    """Numbers to so many significant digits; labels as they are."""
+    """Numbers with at most `digits` significant digits; labels as they are."""
     if values.dtype.kind != "f":
         return values
     return np.array([float(f"{value:.{digits}g}") for value in values.tolist()])

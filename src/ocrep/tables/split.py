@@ -1,4 +1,10 @@
-"""`Split`: which rows are held out, found again on each pass over a file without storing a row."""
+"""`Split`: which rows are held out, found again each time a file is read, without storing a row.
+
+Row k of a stratum is held out if π(k) < n_test, where π is a pseudo-random permutation of the numbers of its rows that
+the seed chooses: so exactly n_test rows are held out, and only counts are kept from block to block. π is a Feistel
+network over the next even number of bits; a number that lands beyond the size is permuted again until it is within
+(cycle walking), which is again a permutation. It takes at most four tries on average.
+"""
 
 from __future__ import annotations
 
@@ -27,22 +33,26 @@ class Split:
 
     @classmethod
     def of(cls, counts: np.ndarray, test: float, seed: int) -> Split:
-        """A split of classes with so many rows each; a regression is a single class.
+        """A split of classes with these numbers of rows; a regression is a single class.
 
         It is stratified if each class has enough rows for both parts; the only row of a class is trained on.
         """
-        n, single = int(counts.sum()), counts == 1
-        n_test, n_free = int(np.ceil(test * n)), n - int(single.sum())
+        n = int(counts.sum())
+        single = counts == 1
+        n_test = int(np.ceil(test * n))
+        n_free = n - int(single.sum())
         if n_test < 1 or n_free - n_test < 1 or n - n_test < 2:
             raise DataError(f"A test part of {test:g} leaves too few of {n} rows: use another share, or more rows.")
         if min(n_test, n_free - n_test) >= (~single).sum():
-            strata, n_rows = np.arange(len(counts)), counts
+            strata = np.arange(len(counts))
+            n_rows = counts
         else:
-            strata, n_rows = single.astype(np.intp), np.array([n_free, n - n_free])
+            strata = single.astype(np.intp)
+            n_rows = np.array([n_free, n - n_free])
         return cls(strata, n_rows, _shared_out(n_test, np.where(n_rows > 1, n_rows, 0)), seed)
 
     def begin(self) -> Callable[[np.ndarray], np.ndarray]:
-        """A function that tells for the classes of all rows, block after block in the file's order, who is held out."""
+        """A function from the classes of a block's rows to who is held out; it takes the blocks in the file's order."""
         seen = np.zeros(len(self.n_rows), dtype=np.int64)
 
         def held_out(classes: np.ndarray) -> np.ndarray:
@@ -59,14 +69,12 @@ class Split:
 
 
 def permuted(numbers: np.ndarray, sizes: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """The places of numbers below `sizes` under a permutation of all such numbers, which the key chooses.
-
-    A Feistel network permutes the numbers of an even number of bits; those that it takes beyond the size go through it
-    again until they are back (cycle walking).
-    """
+    """The places of numbers below `sizes` under a permutation of all such numbers, which the key chooses."""
     bits = (np.ceil(np.log2(np.maximum(sizes, 4))) / 2).astype(np.int64)
     half = np.where(2.0 ** (2 * bits) < sizes, bits + 1, bits).astype(np.uint64)
-    places, sizes, keys = numbers.astype(np.uint64), sizes.astype(np.uint64), mixed(keys.astype(np.uint64))
+    places = numbers.astype(np.uint64)
+    sizes = sizes.astype(np.uint64)
+    keys = mixed(keys.astype(np.uint64))
     left = np.arange(len(places))
     while len(left):
         places[left] = _feistel(places[left], half[left], keys[left])
@@ -76,7 +84,8 @@ def permuted(numbers: np.ndarray, sizes: np.ndarray, keys: np.ndarray) -> np.nda
 
 def _feistel(x: np.ndarray, half: np.ndarray, keys: np.ndarray) -> np.ndarray:
     mask = (np.uint64(1) << half) - np.uint64(1)
-    high, low = x >> half, x & mask
+    high = x >> half
+    low = x & mask
     for number in range(_ROUNDS):
         with np.errstate(over="ignore"):
             high, low = low, high ^ (mixed(low + keys * np.uint64(2 * number + 1)) & mask)

@@ -241,7 +241,7 @@ class ColumnSurvey:
     """What is known of one column: its kind, its range, its texts."""
 
     declared: ColumnKind | None
-    """The kind that the file states; None if the values tell."""
+    """The kind that the file states; None if only the values show it."""
     possible: tuple[ColumnKind, ...] = ("number", "boolean", "date", "time", *_ORDERED)
     """The kinds that all texts so far can be read as."""
     n_present: int = 0

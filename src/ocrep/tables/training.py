@@ -1,7 +1,7 @@
 """Training on a table: a pipeline of coding and network, tested on held-out rows, that knows the table it came from.
 
 `train` holds rows out, trains on the others, scores the network on the held-out rows next to simple models, and then
-trains once more on all rows: the scores are those of the first network, the model is the second. The pipeline keeps a
+trains once more on all rows: the scores belong to the first network, and the model is the second. The pipeline keeps a
 `Description` of its table, from which predictions of files and ONNX graphs are made.
 """
 
