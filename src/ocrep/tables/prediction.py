@@ -126,9 +126,7 @@ def _predicted(model: Any, block: TableBlock, *, proba: bool, std: bool, digits:
 def _check_finite(name: str, values: np.ndarray, start: int) -> None:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = start + int(np.flatnonzero(~np.isfinite(values))[0]) + 1
-        raise DataError(
-            f"Row {row} is so far from the rows of training that its {name} is no finite number: correct it."
-        )
+        raise DataError(f"Row {row} is so far from those of training that its {name} is no finite number: correct it.")
 
 
 def _rounded(values: np.ndarray, digits: int) -> np.ndarray:
