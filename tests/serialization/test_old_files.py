@@ -10,7 +10,7 @@ from support.pages import load_tool
 
 import ocrep
 from ocrep import literature, rules
-from ocrep.serialization import model_info
+from ocrep.serialization import ModelFileError, model_info
 
 record_models = load_tool("record_models")
 FILES = sorted(record_models.DATA.glob("*/*.skops"))
@@ -27,6 +27,15 @@ def test_an_old_file_is_loaded_and_predicts_as_before(path):
     single = path.stem.endswith("float32")
     np.testing.assert_allclose(found, expected, rtol=1e-4 if single else 1e-9, atol=1e-5 if single else 1e-10)
     assert model_info(path).ocrep_version == path.parent.name
+
+
+def test_a_file_from_before_the_output_weights_were_renamed_is_refused():
+    path = record_models.DATA / "format-1.skops"
+    with pytest.raises(
+        ModelFileError, match=r"was written by an older ocrep in format 1, .*: train the model again\.$"
+    ):
+        ocrep.load_model(path)
+    assert model_info(path).format == 1
 
 
 def test_every_estimator_has_a_file():

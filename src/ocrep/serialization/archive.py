@@ -20,8 +20,11 @@ import sklearn
 from ocrep import __version__
 from ocrep._files.writing import replacing
 
-FORMAT = 1
-"""The layout of model files; a new number means that older versions cannot read them."""
+FORMAT = 2
+"""The layout of model files and the names of what a model learned; a new number means that older versions cannot read
+them. Format 2 has the output weights of networks under `output_coef_`, format 1 had them under `coef_`."""
+OLDEST_FORMAT = 2
+"""The oldest format that can be read; later formats keep reading it."""
 RECORD = "ocrep.json"
 TREE = "model.json"
 SKOPS_TREE = "schema.json"
@@ -137,12 +140,17 @@ def with_skops_tree(data: bytes, tree: Any) -> bytes:
     return content.getvalue()
 
 
-def check_not_newer(info: ModelInfo, path: str | os.PathLike[str]) -> None:
-    """Raise if the file comes from a newer release or has a newer format."""
+def check_format(info: ModelInfo, path: str | os.PathLike[str]) -> None:
+    """Raise if the file has a newer format or one that is no longer read, or comes from a newer release."""
     if info.format > FORMAT or _release(info.ocrep_version) > _release(__version__):
         raise ModelFileError(
             f"{path} has format {info.format} and was written by ocrep {info.ocrep_version}, and this is ocrep "
             f"{__version__}, which reads formats up to {FORMAT}: upgrade with pip install -U ocrep."
+        )
+    if info.format < OLDEST_FORMAT:
+        raise ModelFileError(
+            f"{path} was written by an older ocrep in format {info.format}, and this is ocrep {__version__}, which "
+            f"reads formats from {OLDEST_FORMAT} on: train the model again."
         )
 
 

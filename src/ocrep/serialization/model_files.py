@@ -87,7 +87,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     ------
     ModelFileError
         If the file is not a model file, is damaged, holds types that are not trusted, or was written by a newer
-        version.
+        version, or in an older format.
 
     See Also
     --------
@@ -103,7 +103,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     """
     skops_io = require_skops()
     data, info = archive.read(path)
-    archive.check_not_newer(info, path)
+    archive.check_format(info, path)
     with archive.blaming(path):
         tree = archive.tree(data)
         check_tree(tree)
