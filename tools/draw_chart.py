@@ -1,4 +1,4 @@
-"""Draw the flow charts of docs/start.md (which estimator, which rule for γ?) and the way of the data through one fit."""
+"""Draw the flow charts of docs/start.md (which estimator, which rule for γ?) and the way of the data through a fit."""
 
 from pathlib import Path
 from xml.sax.saxutils import escape

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ocrep._linalg.passes import reflected_rows
 
 from ocrep._linalg.parallel import BLOCK_ENTRIES, WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, workers_for
 from ocrep._linalg.parallel import CHUNK_ENTRIES as CHUNK
-from ocrep._linalg.passes import reflected_rows
 
 
 def test_workers_and_their_memory_are_bounded_however_many_threads_there_are(workers):
