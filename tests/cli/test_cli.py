@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +17,8 @@ from support.tiny_study import TINY
 from ocrep import PinvClassifier, PinvClassifierCV, __version__, load_model, rules, study
 from ocrep._files.writing import table_writer
 from ocrep.analysis.assessment import Assessment
-from ocrep.cli import exit_codes, printing
-from ocrep.cli.running import _stop, run
+from ocrep.cli import main, printing
+from ocrep.cli.running import DATA, MEANING, OUTPUT, PIPE, run
 from ocrep.datasets import info, load
 from ocrep.tables.comparison import MAIN_RULES
 
@@ -363,7 +364,7 @@ def test_an_exported_set_is_the_set(form, tmp_path, capsys):
 
 def test_the_set_that_is_not_bundled(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("OCREP_DATA", str(tmp_path))
-    assert run(["datasets", "delta_ailerons", "--export", str(tmp_path), "--json"]) == exit_codes.DATA
+    assert run(["datasets", "delta_ailerons", "--export", str(tmp_path), "--json"]) == DATA
     assert "delta_ailerons cannot be loaded" in capsys.readouterr().err
 
 
@@ -380,7 +381,7 @@ def test_study(tmp_path, monkeypatch, capsys):
     )
     assert json.loads(again.out) == {"report": str(tmp_path / "report.md")}
     assert (tmp_path / "report.md").stat().st_size > 1000
-    assert (other.code, other.out) == (exit_codes.OUTPUT, "")
+    assert (other.code, other.out) == (OUTPUT, "")
     assert "holds another study" in other.err
     file = study.publish(tmp_path, tmp_path / "results.parquet")
     assert run(["study", "report", "--from", str(file), "--out", str(tmp_path / "again")]) == 0
@@ -439,12 +440,19 @@ def test_a_reader_that_has_enough_ends_it_quietly(folder):
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait() == exit_codes.PIPE
+    assert process.wait() == PIPE
 
 
-def test_a_stopped_program_takes_its_half_written_file_away():
-    with pytest.raises(SystemExit, match="143"):
-        _stop(15, None)
+def test_a_signal_to_stop_is_an_exception_so_that_half_written_files_are_removed(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["ocrep", "--version"])
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit, match="0"):
+            main()
+        with pytest.raises(SystemExit, match="143"):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def peak_of(folder, *arguments):
@@ -488,7 +496,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 
 def test_the_page_tells_of_every_command_option_and_exit_code():
     page = DOCS.read_text(encoding="utf-8")
-    for code, meaning in exit_codes.MEANING.items():
+    for code, meaning in MEANING.items():
         assert f"| {code} | {meaning} |" in page
     import typer
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from ocrep._files.formats import visible
-from ocrep.cli.exit_codes import DATA, MODEL, OUTPUT, USAGE
-from ocrep.cli.running import LONGEST_MESSAGE, run
+from ocrep.cli.running import DATA, LONGEST_MESSAGE, MODEL, OUTPUT, USAGE, run
 
 ESCAPES = "a\x1b[2J\x1b]0;title\x07b\x9b31m\u202egnp\x7f"
 NAMES = {"escape sequences": ESCAPES, "NUL": "a\0b", "formula": "=1+1", "very long": "x" * 70_000, "only space": "   "}

@@ -1,4 +1,4 @@
-"""Files as they come: each ends in a useful model, or in one sentence that names what helps."""
+"""Files as they come: each ends in a useful model. What is refused, and in which sentence, is in test_cli_errors."""
 
 import json
 
@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ocrep.cli.exit_codes import DATA, FINE
-from ocrep.cli.running import run
+from ocrep.cli.running import DATA, FINE, run
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -44,16 +43,6 @@ USEFUL = {
     ),
     "words for missing": (PLAIN.replace(f"{B[3]:.3f}", "unknown").encode(), ["--na", "unknown"], 0.95),
 }
-# The bytes, and words of the one sentence.
-REFUSED = {
-    "Latin-1 taken for UTF-8": (text(A.round(3), COLOUR, Y.round(3)).encode("latin-1"), "--encoding latin-1"),
-    "ragged": (
-        PLAIN.replace("\n", ",7\n", 9).replace(",7\n", "\n", 8).encode(),
-        "line 9: it has 4 values, but the header",
-    ),
-    "constant target": (text(A.round(3), B.round(3), np.full(N, 5)).encode(), "'y' holds only one"),
-    "decimal commas in the target": (GERMAN.encode(), "--decimal"),
-}
 
 
 @pytest.fixture
@@ -81,15 +70,6 @@ def test_a_useful_model(case, fitted):
     assert len(pd.read_csv("p.csv")) == N
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_one_sentence_that_helps(case, fitted):
-    data, words = REFUSED[case]
-    code, out, err = fitted(data)
-    assert (code, out) == (DATA, "")
-    assert err.count("\n") == 1
-    assert words in err
-
-
 @pytest.mark.parametrize(("column", "code", "words"), [(0, FINE, r"holds '5.349\x00' in row 9"), (2, DATA, "1234.5")])
 def test_a_nul_byte_is_named_with_its_cell(column, code, words, fitted):
     lines = [line.split(",") for line in PLAIN.splitlines()]
@@ -98,13 +78,6 @@ def test_a_nul_byte_is_named_with_its_cell(column, code, words, fitted):
     assert found == code
     assert words in " ".join((out + err).split())
     assert "\0" not in out + err
-
-
-def test_options_that_would_read_a_column_are_named(fitted):
-    for data, words in ((CURRENCY, "--thousands , --strip"), (THOUSANDS, "--thousands ,")):
-        code, out, _ = fitted(data.encode())
-        assert code == FINE
-        assert words in " ".join(out.split())
 
 
 @pytest.mark.parametrize("target", [Y.round(3), np.where(A > 5, "high", "low")], ids=["numbers", "labels"])

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from ocrep import PinvRegressor, PinvRegressorCV, TikhonovRegressor, save_model
-from ocrep.cli.exit_codes import FINE, USAGE
-from ocrep.cli.running import run
+from ocrep.cli.running import FINE, USAGE, run
 from ocrep.literature import ELMRegressor
 
 RNG = np.random.default_rng(0)

@@ -15,8 +15,7 @@ from support.fuzzing import LONG, attempt, command, judge
 
 from ocrep import load_model
 from ocrep._files import writing
-from ocrep.cli.exit_codes import DATA, FINE, OUTPUT
-from ocrep.cli.running import run
+from ocrep.cli.running import DATA, FINE, OUTPUT, run
 
 GOOD = "y,c,x\n" + "".join(f"{i % 7 + 0.5},{'abc'[i % 3]},{i / 7:.3f}\n" for i in range(400))
 KILLS = 70 if LONG else 10

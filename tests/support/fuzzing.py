@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ocrep.cli.exit_codes import DATA, FINE, MODEL, OUTPUT, USAGE
-from ocrep.cli.running import run
+from ocrep.cli.running import DATA, FINE, MODEL, OUTPUT, USAGE, run
 
 # `make fuzz` asks for thousands of cases, other runs try some hundred that are always the same.
 LONG = os.environ.get("OCREP_FUZZ") == "long"

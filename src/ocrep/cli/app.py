@@ -1,4 +1,4 @@
-"""The typer application: all commands under their names."""
+"""The typer application: every command under its name, with two examples at the end of its help."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from ocrep import __version__
-from ocrep.cli.commands.analysis import compare, datasets, diagnose, study_full, study_quick, study_report
-from ocrep.cli.commands.models import export, fit, inspect, predict
-from ocrep.cli.examples import EXAMPLES
-from ocrep.cli.exit_codes import EPILOG
-from ocrep.cli.grouped import Command
+from ocrep.cli import commands
+from ocrep.cli.running import MEANING
 
 # Plain help: that of rich cuts the names of options on a terminal of 80 columns.
 _PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
-app = typer.Typer(epilog=EPILOG, **_PLAIN)
+_EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in MEANING.items()) + "."
+app = typer.Typer(epilog=_EXIT_CODES, **_PLAIN)
 
 
 def _print_version(wanted: bool) -> None:
@@ -35,12 +33,55 @@ def start(
     """Neural networks trained in closed form, with the regularization chosen by mathematics instead of search."""
 
 
+EXAMPLES = {
+    "fit": """\
+ocrep fit houses.csv --target price --out price.skops
+ocrep fit sales.csv -t paid -o paid.skops --decimal , --class-weight balanced""",
+    "predict": """\
+ocrep predict price.skops new.csv --out prices.csv
+ocrep predict price.skops new.csv --id house --std --digits 4""",
+    "inspect": """\
+ocrep inspect price.skops
+ocrep inspect price.skops --json""",
+    "export": """\
+ocrep export price.skops price.onnx
+ocrep export price.skops price.onnx --double""",
+    "diagnose": """\
+ocrep diagnose houses.csv --target price
+ocrep diagnose houses.csv --target price --n-hidden 100 --report page.html""",
+    "compare": """\
+ocrep compare houses.csv --target price
+ocrep compare houses.csv --target price --splits 20 --all""",
+    "datasets": """\
+ocrep datasets
+ocrep datasets iris wine --export data --format parquet""",
+    "study quick": """\
+ocrep study quick --out study
+ocrep study quick --out study --jobs 4 --json""",
+    "study full": """\
+ocrep study full --out study --jobs 8
+ocrep study full --out study --for 3600""",
+    "study report": """\
+ocrep study report study
+ocrep study report --from results.parquet --out report""",
+}
+
+
+def _epilog(name: str) -> str:
+    """The examples of a command; after \\b the lines of a help text stay as they are."""
+    return f"Examples:\n\n\b\n{EXAMPLES[name]}"
+
+
 study_help = "Recompute the paper, and compare with its tables."
 study = typer.Typer(help=study_help, **_PLAIN)
-_COMMANDS: tuple[Callable[..., None], ...] = (fit, predict, inspect, export, diagnose, compare, datasets)
-_OF_STUDY: dict[str, Callable[..., None]] = {"quick": study_quick, "full": study_full, "report": study_report}
-for command in _COMMANDS:
-    app.command(cls=Command, epilog=EXAMPLES[command.__name__])(command)
+_OF_STUDY: dict[str, Callable[..., None]] = {
+    "quick": commands.study_quick,
+    "full": commands.study_full,
+    "report": commands.study_report,
+}
+# In the order in which `ocrep --help` lists them.
+for name in ("fit", "predict", "inspect", "export", "diagnose", "compare", "datasets"):
+    app.command(name, epilog=_epilog(name))(getattr(commands, name))
 for name, command in _OF_STUDY.items():
-    study.command(name, cls=Command, epilog=EXAMPLES[f"study {name}"])(command)
+    study.command(name, epilog=_epilog(f"study {name}"))(command)
 app.add_typer(study, name="study")

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ocrep.analysis.assessment import Advice, Assessment
     from ocrep.tables.problem import Problem, StageProgress
 
-PIPED_WIDTH, TWO_COLUMNS, WIDE = 120, 70, 10_000
+PIPED_WIDTH = 120
+TWO_COLUMNS = 70  # on a narrower terminal the second column would be too narrow to read
 MOST_CLASSES = 10  # more do not fit a terminal
 
 
@@ -94,7 +95,8 @@ def _print_rows(grid: Any, rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         grid.add_row(*map(visible, row))
     console = _console()
-    if grid.show_header and console.measure(grid, options=console.options.update(width=WIDE)).maximum > console.width:
+    unlimited = console.options.update(width=10_000)
+    if grid.show_header and console.measure(grid, options=unlimited).maximum > console.width:
         grid.padding = (0, 1, 0, 0)  # as little as possible, before rich cuts words
     with console.capture() as text:
         console.print(grid)
@@ -115,7 +117,8 @@ def counted(number: int, thing: str) -> str:
 
 def features(n_features: int, n_hidden: int) -> str:
     """Return the number of hidden units, and of the inputs that a direct link adds."""
-    units, n_inputs = counted(n_hidden, "hidden unit"), n_features - n_hidden
+    units = counted(n_hidden, "hidden unit")
+    n_inputs = n_features - n_hidden
     return units if not n_inputs else f"{n_features:,} features: {units} and {counted(n_inputs, 'input')}"
 
 

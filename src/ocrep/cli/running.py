@@ -1,4 +1,7 @@
-"""Running a command line: an expected error becomes one line on standard error and a documented exit code."""
+"""Running a command line: an expected error becomes one line on standard error and a documented exit code.
+
+Importing this module needs neither typer nor rich, so that their absence can be explained.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,24 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from ocrep.cli import exit_codes
+# The exit codes; that of a closed pipe is the shell's own, and no user needs its meaning.
+FINE = 0
+INTERNAL = 1
+USAGE = 2
+DATA = 3
+MODEL = 4
+OUTPUT = 5
+INTERRUPTED = 130
+PIPE = 141
+MEANING = {
+    FINE: "success",
+    INTERNAL: "an error in ocrep itself, or a library is not installed",
+    USAGE: "wrong usage",
+    DATA: "the data cannot be used",
+    MODEL: "the model file cannot be used",
+    OUTPUT: "the output cannot be written",
+    INTERRUPTED: "interrupted",
+}
 
 # A full disk, a spent quota (unknown on Windows) or a broken device.
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EIO)
@@ -42,7 +62,7 @@ def _open_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it stays open until the process ends
     if sys.stdout is None:
-        sys.exit(_fail("Cannot write to standard output: it is closed.", exit_codes.OUTPUT))
+        sys.exit(_fail("Cannot write to standard output: it is closed.", OUTPUT))
     if isinstance(sys.stdout, io.TextIOWrapper):
         if sys.stdout.isatty():
             sys.stdout.reconfigure(errors="replace")
@@ -52,7 +72,8 @@ def _open_streams() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the program and return its exit code; `--debug`, before or after the command, shows tracebacks."""
-    debug, fail = "--debug" in arguments, partial(_fail, as_json="--json" in arguments)
+    debug = "--debug" in arguments
+    fail = partial(_fail, as_json="--json" in arguments)
     try:
         import typer
 
@@ -66,14 +87,14 @@ def run(arguments: list[str]) -> int:
             given = [argument for argument in arguments if argument != "--debug"]
             code = command.main(args=given, prog_name="ocrep", standalone_mode=False)
         sys.stdout.flush()
-        if code == exit_codes.INTERRUPTED:
+        if code == INTERRUPTED:
             raise KeyboardInterrupt
-        return code if isinstance(code, int) else exit_codes.FINE
+        return code if isinstance(code, int) else FINE
     except SystemExit as end:
         # typer exits with 1 only if standard output is closed by its reader, as in `| head`.
-        return exit_codes.PIPE if end.code == 1 else int(end.code or 0)
+        return PIPE if end.code == 1 else int(end.code or 0)
     except KeyboardInterrupt:
-        return fail("interrupted.", exit_codes.INTERRUPTED)
+        return fail("interrupted.", INTERRUPTED)
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -85,31 +106,37 @@ def _explain(error: Exception, fail: Callable[[str, int], int]) -> int:
     # Older versions of typer raise click's errors, newer ones their own: both have this method.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
-        return fail(format_message() or "a command is missing: ocrep --help lists them.", exit_codes.USAGE)
+        return fail(format_message() or "a command is missing: ocrep --help lists them.", USAGE)
     if type(error).__name__ == "Abort":
-        return fail("interrupted.", exit_codes.INTERRUPTED)
+        return fail("interrupted.", INTERRUPTED)
     if isinstance(error, ImportError):
         hint = f'{error.name} is not installed: pip install "ocrep[cli]"' if error.name else str(error)
-        return fail(hint, exit_codes.INTERNAL)
+        return fail(hint, INTERNAL)
     if isinstance(error, MemoryError):
-        return fail("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", exit_codes.DATA)
+        return fail("not enough memory: use fewer hidden units (--n-hidden) or fewer rows.", DATA)
     if isinstance(error, OSError) and error.errno in _FULL:
         # An error on a file is an OutputError, so this one is on standard output. The rest of the buffer goes to the
         # null device; otherwise Python would fail again when it exits.
         with contextlib.suppress(OSError, ValueError):  # a stream without a file descriptor, as in a test
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _fail(f"Cannot write to standard output: {error.strerror}.", exit_codes.OUTPUT)
+        return _fail(f"Cannot write to standard output: {error.strerror}.", OUTPUT)
     from ocrep._files.formats import DataError
     from ocrep._files.writing import OutputError
     from ocrep.onnx import OnnxExportError
     from ocrep.serialization import ModelFileError
     from ocrep.tables.problem import UsageError
 
-    known = {UsageError: exit_codes.USAGE, DataError: exit_codes.DATA, OutputError: exit_codes.OUTPUT}
-    for kind, code in {**known, ModelFileError: exit_codes.MODEL, OnnxExportError: exit_codes.MODEL}.items():
+    known: dict[type[Exception], int] = {
+        UsageError: USAGE,
+        DataError: DATA,
+        OutputError: OUTPUT,
+        ModelFileError: MODEL,
+        OnnxExportError: MODEL,
+    }
+    for kind, code in known.items():
         if isinstance(error, kind):
             return fail(str(error), code)
-    return fail(f"internal error, {type(error).__name__}: {error} (--debug shows where)", exit_codes.INTERNAL)
+    return fail(f"internal error, {type(error).__name__}: {error} (--debug shows where)", INTERNAL)
 
 
 def _fail(message: str, code: int, *, as_json: bool = False) -> int:
@@ -121,6 +148,6 @@ def _fail(message: str, code: int, *, as_json: bool = False) -> int:
         line = f"{line[: LONGEST_MESSAGE // 2]} … {line[-LONGEST_MESSAGE // 2 :]}"
     print(f"ocrep: {visible(line)}", file=sys.stderr)
     if as_json:
-        told = {"message": line, "exit_code": code, "meaning": exit_codes.MEANING[code]}
-        print(visible(json.dumps({"error": told}, ensure_ascii=False)), flush=True)
+        error = {"message": line, "exit_code": code, "meaning": MEANING[code]}
+        print(visible(json.dumps({"error": error}, ensure_ascii=False)), flush=True)
     return code

@@ -1,1 +1,0 @@
-"""The commands of the program, as functions whose signatures typer turns into options."""
