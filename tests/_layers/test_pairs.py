@@ -12,10 +12,6 @@ from support.advice import some_advice
 from support.problems import smooth_problem
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovRegressor
-from ocrep._layers.activations import ACTIVATIONS
-from ocrep._layers.pairs import ScaledRows, draw_pairs
-from ocrep._rows.block import Block
-from ocrep._rows.survey import SAMPLE_ROWS, RowSample
 
 X, Y = smooth_problem(60, 4)
 X = X * [1.0, 10.0, 0.01, 3.0] + [0.0, 100.0, 5.0, -7.0]
@@ -36,30 +32,10 @@ def layer(n_hidden=20, **options):
     return RandomLayer(n_hidden, **{"weight_init": "pairs", "random_state": 0, **options})
 
 
-def sample_of(X, y=None, weight=None):
-    labels = y is not None and y.dtype.kind not in "f"
-    return RowSample.of(Block(X, y, weight), SAMPLE_ROWS, weight, labels=labels)
-
-
-def pairs_of(X, y=None, n_units=20, seed=0, **options):
-    n_inputs = X.shape[1]
-    rows = ScaledRows.of(sample_of(X, y), np.zeros(n_inputs), np.ones(n_inputs), "pairs")
-    return draw_pairs(rows, n_units, seed, **options)
-
-
-def rows_of(X, pairs):
-    """The numbers of the two rows of each unit."""
-    standard = X / X.std(axis=0)
-    first = [int(np.argmin(np.abs(X - x).sum(axis=1))) for x in pairs.first]
-    second = []
-    for x, a, squared in zip(pairs.first, pairs.direction, pairs.squared, strict=True):
-        there = x + a * squared * X.var(axis=0)
-        second.append(int(np.argmin(np.abs(standard - there / X.std(axis=0)).sum(axis=1))))
-    return np.array(first), np.array(second)
-
-
-def test_every_activation_has_levels_that_are_tested():
-    assert set(LEVELS) == set(ACTIVATIONS)
+def pairs_of(X, y=None, n_units=20):
+    """The numbers of the two rows of each unit: an identity is −½ at the first and ½ at the second."""
+    H = layer(n_units, activation="identity", input_scaling=None).fit(X, y).transform(X)
+    return np.abs(H + 0.5).argmin(axis=0), np.abs(H - 0.5).argmin(axis=0)
 
 
 @pytest.mark.parametrize("name", sorted(LEVELS))
@@ -73,16 +49,14 @@ def test_each_unit_takes_its_levels_at_two_rows(name, scaling, y):
 
 def test_the_two_rows_are_the_ends_of_the_unit():
     """The oracle: w = 2·atanh(½)·Δu/‖Δu‖² in standardised inputs, centred between the rows."""
-    pairs = pairs_of(X, Y)
-    weights, biases, metric = pairs.units(ACTIVATIONS["tanh"], 1.0)
-    a, b = rows_of(X, pairs)
+    fitted = layer(activation="tanh", input_scaling=None).fit(X, Y)
+    a, b = pairs_of(X, Y)
     U = (X - X.mean(axis=0)) / X.std(axis=0)
     D = U[b] - U[a]
     squared = (D**2).sum(axis=1)
-    assert metric is None
-    np.testing.assert_allclose(pairs.squared, squared, rtol=1e-12)
+    weights = fitted.weights_.T
     np.testing.assert_allclose(weights * X.std(axis=0), 2 * math.atanh(0.5) * D / squared[:, None], rtol=1e-9)
-    np.testing.assert_allclose(np.sum(weights * (X[a] + X[b]) / 2, axis=1) + biases, 0.0, atol=1e-9)
+    np.testing.assert_allclose(np.sum(weights * (X[a] + X[b]) / 2, axis=1) + fitted.biases_, 0.0, atol=1e-9)
 
 
 def test_a_function_of_ones_own_gets_minus_one_and_one():
@@ -160,10 +134,10 @@ def test_inputs_are_standardised_by_weight(make):
     """The oracle: the weighted standard deviation; rows far away that hardly count do not widen it."""
     rows = np.vstack([X, X[:3] * 1e3])
     weight = np.r_[np.random.default_rng(0).uniform(1, 2, 60), np.full(3, 1e-12)]
-    drawn = draw_pairs(ScaledRows.of(sample_of(make(rows), None, weight), np.zeros(4), np.ones(4), "pairs"), 5, 0)
+    fitted = layer(5, activation="gaussian", input_scaling=None).fit(make(rows), sample_weight=weight)
     mean = np.average(rows, axis=0, weights=weight)
     deviation = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weight))
-    np.testing.assert_allclose(drawn.stretch, 1 / deviation, rtol=1e-9)
+    np.testing.assert_allclose(fitted.map_.metric, 1 / deviation, rtol=1e-9)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "pairs"])
@@ -177,7 +151,8 @@ def test_units_that_see_some_inputs_do_not_waste_them_on_constant_ones(weights):
 def test_near_pairs_are_preferred_where_targets_hardly_ever_differ():
     rng = np.random.default_rng(0)
     rows, labels = rng.standard_normal((5000, 2)), np.arange(5000) == 7
-    distances = np.sqrt(pairs_of(rows, labels.astype(int), 300).squared)
+    a, b = pairs_of(rows, labels.astype(int), 300)
+    distances = np.linalg.norm(rows[a] - rows[b], axis=1)
     apart = np.linalg.norm(rows[:2500] - rows[2500:], axis=1)
     assert np.median(distances) < 0.8 * np.median(apart)
 
@@ -201,7 +176,7 @@ def test_near_pairs_with_different_targets_are_preferred():
     tries, rates = tries[rates.any(axis=1)], rates[rates.any(axis=1)]  # units without such a pair look again
     expected = np.zeros((4, 4))
     np.add.at(expected, (tries[..., 0], tries[..., 1]), rates / rates.sum(axis=1, keepdims=True))
-    a, b = rows_of(rows, pairs_of(rows, targets, 5000))
+    a, b = pairs_of(rows, targets, 5000)
     found = np.zeros((4, 4))
     np.add.at(found, (a, b), 1.0)
     possible = expected > 0
@@ -214,11 +189,10 @@ def test_labels_differ_or_do_not():
     """Pairs of one class are never taken while others are found, and no class is nearer to another."""
     rng = np.random.default_rng(0)
     rows, labels = rng.standard_normal((300, 2)), rng.integers(0, 3, 300)
-    a, b = rows_of(rows, pairs_of(rows, labels, 400))
+    a, b = pairs_of(rows, labels, 400)
     assert (labels[a] != labels[b]).all()
-    np.testing.assert_array_equal(
-        pairs_of(rows, 10 * labels, 400).direction, pairs_of(rows, labels.astype(str), 400).direction
-    )
+    np.testing.assert_array_equal(pairs_of(rows, 10 * labels, 400), (a, b))
+    np.testing.assert_array_equal(pairs_of(rows, labels.astype(str), 400), (a, b))
 
 
 def test_each_target_counts_by_its_own_spread():

@@ -1,4 +1,8 @@
-"""The activations φ of hidden units, in one table."""
+"""The activations φ of hidden units, in one table.
+
+To add one: a named function, which may overwrite its argument, and a line in `ACTIVATIONS`; for ONNX graphs, its
+operator in `onnx/network.py`.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +72,7 @@ def _hardlimit(Z: Array) -> Array:
 
 # Named functions, not lambdas, so that fitted layers can be pickled.
 ACTIVATIONS: dict[str, Activation] = {
-    # ¼ and ¾, which are −½ and ½ of the tanh that it is; sin, identity and tanh −½ and ½; relu and hardlimit 0 and 1.
+    # Levels: φ is ¼ and ¾ for sigmoid, −½ and ½ for tanh, sin and identity, 0 and 1 for relu and hardlimit.
     "sigmoid": Activation(_sigmoid, built_in=True, argument=0.5, levels=(-math.log(3.0), math.log(3.0))),
     "tanh": Activation(_tanh, built_in=True, levels=(-math.atanh(0.5), math.atanh(0.5))),
     "relu": Activation(_relu, built_in=True, levels=(0.0, 1.0)),

@@ -1,4 +1,13 @@
-"""Dates as numbers: year, month, day of the week and age in days; and `DateParts`, a transformer that computes them."""
+"""Columns before units see them: frames and dates as numbers, and numbers on a common scale.
+
+`FrameInputs` and `DateParts` are transformers in front of a network. The scaling of numbers is part of a layer, with
+
+    min–max          x ↦ (x − center)·scale, center = (low + high)/2, scale = 2/(high − low): the range becomes [−1, 1];
+    standardisation  x ↦ (x − mean)/std, by weighted moments of the rows.
+
+Both give a constant column the scale 0. A column is constant if it varies by no more than its rounding, a few ε·|x|:
+a larger scale would only amplify rounding errors.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +15,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
+
+from ocrep._linalg.arrays import EPS
+from ocrep._rows.survey import Range
+
+# ------------------------------------------------------------------------------
+# Dates as numbers: year, month, day of the week and age in days.
 
 PARTS = ("year", "month", "weekday", "age")
 _THURSDAY = 3  # the first of January 1970
@@ -82,7 +99,7 @@ def _moments(column: Any) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------
-# `FrameInputs`: a transformer that gives the columns of any data frame the kinds they had in training.
+# Data frames of any library: each column gets the kind that it had in training.
 
 
 class FrameInputs(TransformerMixin, BaseEstimator):
@@ -122,3 +139,60 @@ class FrameInputs(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the columns."""
         return self.feature_names_in_
+
+
+# ------------------------------------------------------------------------------
+# Numbers on a common scale.
+
+
+def range_to_scale(scaling: Any, n_inputs: int, observed: Range | None) -> Range:
+    """The range of each input that goes to [−1, 1]; the range (−1, 1) itself leaves inputs alone."""
+    if isinstance(scaling, str):
+        assert observed is not None
+        return observed
+    try:
+        low, high = (-1.0, 1.0) if scaling is None else scaling
+    except (TypeError, ValueError):
+        raise ValueError(f"input_scaling={scaling!r} is not a pair: use 'minmax', (low, high), or None.") from None
+    low = np.asarray(low, dtype=np.float64)
+    high = np.asarray(high, dtype=np.float64)
+    fits = all(end.shape in ((), (1,), (n_inputs,)) and np.isfinite(end).all() for end in (low, high))
+    if not fits or (low > high).any():
+        raise ValueError(
+            f"input_scaling=(low, high) needs finite numbers with low ≤ high, one pair for all or {n_inputs} each, "
+            "one per input."
+        )
+    return np.broadcast_to(low, n_inputs), np.broadcast_to(high, n_inputs)
+
+
+def to_unit_interval(low: np.ndarray, high: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
+    """Center and scale that bring a range to [−1, 1]; `eps` is the rounding of the inputs."""
+    center = low / 2 + high / 2  # not (low + high)/2, which may overflow
+    half = high / 2 - low / 2
+    return center, _inverse(half, 2 * eps * np.abs(center))
+
+
+def standardized(X: Any, weight: np.ndarray, eps: float) -> tuple[Any, np.ndarray]:
+    """Rows with standard deviation 1 in each column, and the factor for it; sparse rows are not centred."""
+    if not X.shape[0]:
+        return X, np.zeros(X.shape[1])
+    if sparse.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0, weights=weight)
+        factor = _inverse(np.sqrt(variance), 4 * eps * np.abs(mean))
+        return X.multiply(factor).tocsr(), factor
+    share = weight / weight.sum()
+    mean = share @ X
+    X = X - mean
+    factor = _inverse(np.sqrt(share @ X**2), 4 * eps * np.abs(mean))
+    return X * factor, factor
+
+
+def _inverse(spread: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """1/spread; 0 where the spread is rounding."""
+    constant = spread <= np.maximum(rounding, np.finfo(np.float64).tiny)
+    return np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, spread))
+
+
+def rounding_of(dtype: Any) -> float:
+    """ε of inputs of this type."""
+    return EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)

@@ -1,4 +1,20 @@
-"""`HiddenMap`: H = φ(XC + b) as a pure function of arrays."""
+"""`HiddenMap`: from inputs to features, H = φ(XC + b) or [X | H], as a pure function of arrays.
+
+A drawn layer is three steps, each with its own arrays: the scaling x ↦ (x − center)·scale; what φ is applied to, XC + b
+or, for radial units with centres c, −|b|·‖D(x − c)‖² with a diagonal metric D; and φ itself (`activations.py`). With a
+direct link, the scaled inputs come first: [X | H].
+
+Digits and cost:
+
+- The mid-range is subtracted before anything else. Folding the scaling into C and b, as C·scale and b − C·center·scale,
+  would cancel the leading digits of a column like 10⁴ ± 1. Only sparse rows are folded, column by column, and only
+  columns whose range is not far from zero: so they stay sparse.
+- ‖x − c‖² is ‖x‖² − 2x·c + ‖c‖², one matrix product instead of n·M differences. The squares cancel where the centres
+  lie far from the origin: so units with a metric take x and c relative to the mean of the centres. A negative result is
+  rounding, and is set to 0.
+- H costs n·p·M multiplications and n·M evaluations of φ. On the host it is computed in memory that the caller gives,
+  the biases as one more row of C, because the allocation of new memory costs more than a tanh.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +30,7 @@ from ocrep._documentation import shown_in_short
 from ocrep._layers.activations import Activation, overwritten
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, to_device_of
 
-# ------------------------------------------------------------------------------
-# Which inputs each hidden unit sees.
-
-
-def seen_inputs(seed: int, n_hidden: int, units_see: int, usable: np.ndarray) -> np.ndarray:
-    """Units × inputs: True for `units_see` random inputs of each unit among the usable ones, or for all of these."""
-    if units_see >= np.count_nonzero(usable):
-        return np.broadcast_to(usable, (n_hidden, len(usable)))
-    # One row per unit, so that a unit's inputs do not depend on how many units there are.
-    order = np.random.default_rng([seed, 0]).random((n_hidden, len(usable)))
-    order[:, ~usable] = np.inf
-    seen = np.zeros(order.shape, dtype=bool)
-    np.put_along_axis(seen, np.argpartition(order, units_see - 1, axis=1)[:, :units_see], True, axis=1)
-    return seen
-
-
-# ------------------------------------------------------------------------------
-
-# Of a scaled column, how far its zero may lie from its mid-range.
+# How far a scaled column's zero may lie from its mid-range, where the range is [−1, 1], for the column to be folded.
 _FAR = 2.0
 
 
@@ -69,7 +67,6 @@ class HiddenMap:
         return xp.concat([X, H], axis=1) if self.direct_link else H
 
     def _scaled(self, X: Any) -> Array:
-        # Subtracting the mid-range first keeps the digits that folding a column like 10⁴ ± 1 would lose.
         X = (as_float64(X) - self.center) * self.scale
         return array_namespace(X).astype(X, self.weights.dtype, copy=False)
 
@@ -117,6 +114,7 @@ class HiddenMap:
         return n_units + (n_inputs if self.direct_link else 0)
 
     def take(self, units: Any) -> HiddenMap:
+        """The map of some units only."""
         return replace(self, weights=self.weights[:, units], biases=self.biases[units])
 
     def _sparse_arguments(self, X: Any) -> np.ndarray:
@@ -137,7 +135,9 @@ class HiddenMap:
     @cached_property
     def _folded(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights and biases with the scaling in them, so that X can stay sparse."""
-        factor, center, scale = self.activation.argument, self.center.copy(), self.scale.copy()
+        factor = self.activation.argument
+        center = self.center.copy()
+        scale = self.scale.copy()
         center[self._far] = scale[self._far] = 0.0
         return factor * scale[:, None] * self.weights, factor * (self.biases - (center * scale) @ self.weights)
 
@@ -157,10 +157,11 @@ class HiddenMap:
 
     @cached_property
     def _with_biases(self) -> np.ndarray:
-        """C above b, times what φ wants its argument multiplied by."""
+        """C above b, times the factor on φ's argument."""
         return self.activation.argument * np.vstack([self.weights, self.biases])
 
     def __getstate__(self) -> dict[str, Any]:
+        # Without the cached arrays: they can be computed again, and would double a model file.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _arguments(self, X: Array, products: Array) -> Array:

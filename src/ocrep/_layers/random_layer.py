@@ -1,36 +1,58 @@
-"""`RandomLayer`: a hidden layer whose weights are drawn once; the table of distributions; the input scaling."""
+"""`RandomLayer`: a hidden layer whose units are drawn once; what its parameters mean, and how units are drawn.
+
+A unit is a row of weights c, a bias b and, for radial units, a metric that all share; `HiddenMap` computes its output.
+
+Units that do not look at rows take c and b from a distribution, or c from random orthonormal directions: in each group
+of as many units as there are inputs, Q of the QR factorization of a normal matrix, with the signs that make it uniform
+over all rotations.
+
+Units from pairs of rows follow Bolager et al. (2023). In standardised inputs u, a unit with the rows u₁ and u₂ sees
+
+    t(x) = a·(x − x₁),  a = (u₂ − u₁)/‖u₂ − u₁‖² in the units of x,  so that t(x₁) = 0 and t(x₂) = 1,
+
+and its argument is low + (high − low)·t(x): it changes between two levels of φ (`Activation.levels`) just where the
+training rows are. A radial unit has its centre at x₁, and −|b|·‖u − u₁‖² = high at x₂ gives |b| = −high/‖u₂ − u₁‖².
+The pair is drawn among a few random ones with probability ∝ ‖y₂ − y₁‖/‖x₂ − x₁‖, the steepness of the target between
+them. The draw is one argmin: of independent exponential variables with rates pᵢ, the i-th is the least with
+probability pᵢ/Σp.
+
+What is drawn depends on the seed and on the set of distinct rows, not on their order (they are sorted, and chosen by a
+hash of their content), nor on the number of units: each unit has its own row of random numbers, so the first m units of
+a layer of M are the layer of m. To add a kind of unit, give it a name in `WEIGHT_INITS` and a branch in `draw`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ocrep._documentation import Linked
 from ocrep._errors import pick, unchanged_on_error
 from ocrep._layers.activations import ACTIVATIONS, Activation
-from ocrep._layers.hidden_map import HiddenMap, seen_inputs
-from ocrep._layers.pairs import ScaledRows, draw_centers, draw_pairs, sample_of
+from ocrep._layers.columns import range_to_scale, rounding_of, standardized, to_unit_interval
+from ocrep._layers.hidden_map import HiddenMap
 from ocrep._linalg.arrays import EPS, Array, array_namespace
-from ocrep._linalg.parallel import on_chunks
-from ocrep._rows.block import check_place
-from ocrep._rows.checks import checked_inputs, checked_weights
-from ocrep._rows.survey import Range, RowSample, observed_range
+from ocrep._linalg.parallel import on_chunks, slices_of
+from ocrep._rows.block import Block, check_place, on_device
+from ocrep._rows.checks import check_labels, check_lengths, check_numbers, checked_inputs, checked_weights
+from ocrep._rows.survey import SAMPLE_ROWS, Range, RowSample, observed_range
 
 # ------------------------------------------------------------------------------
-# What the parameters of a hidden layer mean, checked before a row is read.
+# What the parameters mean, checked before a row is read.
 
-
-PAIRS, ROWS = "pairs", "rows"
-FROM_ROWS = (PAIRS, ROWS)
+FROM_ROWS = ("pairs", "rows")
 """Units that are taken from training rows."""
 WEIGHT_INITS = ("uniform", "normal", "orthogonal", *FROM_ROWS)
 
@@ -38,42 +60,34 @@ WEIGHT_INITS = ("uniform", "normal", "orthogonal", *FROM_ROWS)
 def check_layer(layer: RandomLayer) -> None:
     """Raise if a parameter cannot work, before any row is read."""
     check_size("n_hidden", layer.n_hidden)
-    activation_of(layer.activation)
+    _activation_of(layer.activation)
     if layer.weight_init not in WEIGHT_INITS:
         pick("weight_init", layer.weight_init, dict.fromkeys(WEIGHT_INITS))
-    weight_factor(layer.weight_scale, layer.n_hidden)
-    if layer.weight_init == ROWS and not activation_of(layer.activation).radial:
+    _weight_factor(layer.weight_scale, layer.n_hidden)
+    if layer.weight_init == "rows" and not _activation_of(layer.activation).radial:
         raise ValueError(
             f"weight_init='rows' centres units on training rows, and activation={layer.activation!r} has no centre: "
             "use activation='gaussian', or weight_init='pairs'."
         )
     if layer.bias_range is not None:
-        _check_bias_range(layer)
+        _ends_of(layer.bias_range)
+        if layer.weight_init in FROM_ROWS:
+            raise ValueError(
+                f"bias_range={layer.bias_range!r} draws biases, but weight_init={layer.weight_init!r} takes them from "
+                "the rows: use bias_range=None, or another weight_init."
+            )
     if layer.units_see is not None:
-        _check_units_see(layer)
+        check_size("units_see", layer.units_see)
+        for name, value in (("weight_init", "orthogonal"), ("activation", "gaussian")):
+            if getattr(layer, name) == value:
+                raise ValueError(
+                    f"units_see={layer.units_see} lets each unit see some inputs, but {name}={value!r} needs all of "
+                    f"them: use units_see=None, or another {name}."
+                )
     if isinstance(layer.input_scaling, str) and layer.input_scaling != "minmax":
         raise ValueError(
             f"input_scaling={layer.input_scaling!r} is unknown: use 'minmax', a pair (low, high), or None."
         )
-
-
-def _check_bias_range(layer: RandomLayer) -> None:
-    ends_of(layer.bias_range)
-    if layer.weight_init in FROM_ROWS:
-        raise ValueError(
-            f"bias_range={layer.bias_range!r} draws biases, but weight_init={layer.weight_init!r} takes them from the "
-            "rows: use bias_range=None, or another weight_init."
-        )
-
-
-def _check_units_see(layer: RandomLayer) -> None:
-    check_size("units_see", layer.units_see)
-    for name, value in (("weight_init", "orthogonal"), ("activation", "gaussian")):
-        if getattr(layer, name) == value:
-            raise ValueError(
-                f"units_see={layer.units_see} lets each unit see some inputs, but {name}={value!r} needs all of them: "
-                f"use units_see=None, or another {name}."
-            )
 
 
 def check_nested(layer: RandomLayer) -> None:
@@ -86,7 +100,7 @@ def check_nested(layer: RandomLayer) -> None:
         )
 
 
-def activation_of(activation: str | Callable[[Array], Array]) -> Activation:
+def _activation_of(activation: str | Callable[[Array], Array]) -> Activation:
     """What a user may pass as `activation`: a name, or a function of an array."""
     if callable(activation):
         return Activation(activation)
@@ -95,7 +109,7 @@ def activation_of(activation: str | Callable[[Array], Array]) -> Activation:
     return pick("activation", activation, ACTIVATIONS, also=", or a callable")
 
 
-def weight_factor(weight_scale: float | str, n_hidden: int) -> float:
+def _weight_factor(weight_scale: float | str, n_hidden: int) -> float:
     """What weights and biases are multiplied by."""
     if weight_scale == "inverse_sqrt":
         return 1.0 / math.sqrt(n_hidden)
@@ -104,7 +118,7 @@ def weight_factor(weight_scale: float | str, n_hidden: int) -> float:
     raise ValueError(f"weight_scale={weight_scale!r} must be a finite number > 0, or 'inverse_sqrt'.")
 
 
-def ends_of(bias_range: Any) -> tuple[float, float]:
+def _ends_of(bias_range: Any) -> tuple[float, float]:
     """The two ends of a range of biases."""
     ends = np.asarray(bias_range, dtype=object)
     if ends.shape == (2,) and all(isinstance(end, Real) and math.isfinite(end) for end in ends) and ends[0] <= ends[1]:
@@ -122,6 +136,14 @@ def check_size(name: str, value: Any) -> int:
 
 
 # ------------------------------------------------------------------------------
+# Units that do not depend on the rows.
+
+
+def random_numbers(random_state: Any) -> np.random.RandomState:
+    """Random numbers; those of a `Generator` move it on, as those of a `RandomState` do."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return check_random_state(random_state)
 
 
 def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
@@ -148,6 +170,217 @@ WEIGHTS: dict[str, Callable[[np.random.RandomState, int, int], np.ndarray]] = {
     "normal": _normal,
     "orthogonal": _orthogonal,
 }
+
+
+def _in_range(ends: tuple[float, float], biases: np.ndarray, *, normal: bool) -> np.ndarray:
+    """Biases drawn U(−1, 1) or N(0, 1) as U(low, high): each unit still draws its weights and bias together."""
+    low, high = ends
+    share = ndtr(biases) if normal else (biases + 1.0) / 2.0
+    return low + (high - low) * share
+
+
+def _seen_inputs(seed: int, n_hidden: int, units_see: int, usable: np.ndarray) -> np.ndarray:
+    """Units × inputs: True for `units_see` random inputs of each unit among the usable ones, or for all of these."""
+    if units_see >= np.count_nonzero(usable):
+        return np.broadcast_to(usable, (n_hidden, len(usable)))
+    # One row per unit, so that a unit's inputs do not depend on how many units there are.
+    order = np.random.default_rng([seed, 0]).random((n_hidden, len(usable)))
+    order[:, ~usable] = np.inf
+    seen = np.zeros(order.shape, dtype=bool)
+    np.put_along_axis(seen, np.argpartition(order, units_see - 1, axis=1)[:, :units_see], True, axis=1)
+    return seen
+
+
+# ------------------------------------------------------------------------------
+# Units from training rows.
+
+_CANDIDATES = 10
+"""Random pairs per unit, one of which it takes."""
+_ATTEMPTS = 10
+"""How often a unit looks for candidates with different targets before it takes any pair."""
+# Nearer rows, in standard deviations, differ by rounding: a unit that tells them apart would be steeper than 1/√ε.
+_SAME = EPS**0.5
+# The first inputs decide the order of rows; a sample comes sorted by hashes, which decide where these are equal.
+_ORDERING_INPUTS = 64
+
+
+def _sample_of(X: Any, y: Any, weight: Any) -> RowSample:
+    """The rows that units may come from; a target that is not of floating-point numbers is taken as labels."""
+    if y is not None and not on_device(y):
+        y = np.asarray(y)
+    labels = y is not None and y.ndim == 1 and not array_namespace(y).isdtype(y.dtype, "real floating")
+    block = Block(X, y, weight)
+    if y is not None:
+        check_lengths(X.shape[0], y=y)
+        block = replace(block, y=check_labels(block) if labels else check_numbers(block))
+    return RowSample.of(block, SAMPLE_ROWS, weight, labels=labels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ScaledRows:
+    """Sampled rows in scaled inputs, sorted, and the same standardised."""
+
+    X: Any
+    offset: np.ndarray
+    """What must be subtracted from sparse rows, which are not shifted, so that they stay sparse."""
+    U: Any
+    inverse_std: np.ndarray
+    """What each scaled input was multiplied by to be standardised; 0 for a constant one."""
+    y: np.ndarray | None
+    weight: np.ndarray
+    labels: bool
+
+    @classmethod
+    def of(cls, sample: RowSample, center: np.ndarray, scale: np.ndarray, weight_init: str, eps: float) -> _ScaledRows:
+        """Scale, sort and standardise; `eps` is the rounding of the inputs, and `weight_init` is for the message."""
+        stays_sparse = sparse.issparse(sample.X)
+        X = sample.X.multiply(scale).tocsr() if stays_sparse else (sample.X - center) * scale
+        order = _order(X, sample)
+        X = X[order]
+        y = None if sample.y is None else sample.y[order]
+        weight = sample.weight[order]
+        U, inverse_std = standardized(X, weight, eps)
+        if not inverse_std.any():
+            raise ValueError(
+                f"weight_init={weight_init!r} takes units from training rows with different inputs, but "
+                f"{'only one sample is' if X.shape[0] else 'no row of positive weight is'} left when equal rows count "
+                "once (of a stream, the first block is taken): give rows that differ, or use weight_init='uniform'."
+            )
+        offset = center * scale if stays_sparse else np.zeros(X.shape[1])
+        return cls(X, offset, U, inverse_std, y, weight, sample.labels)
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows by number, in scaled inputs."""
+        X = self.X[rows]
+        return X.toarray() - self.offset if sparse.issparse(X) else X
+
+
+def _order(X: Any, sample: RowSample) -> np.ndarray:
+    """The rows sorted by their inputs, then by their targets: the same order after a change of units."""
+    n_rows, n_inputs = X.shape
+    rank = np.zeros(n_rows, dtype=np.intp)
+    columns = X[:, :_ORDERING_INPUTS].toarray() if sparse.issparse(X) else X[:, :_ORDERING_INPUTS]
+    targets = (
+        () if sample.y is None or n_inputs > _ORDERING_INPUTS else sample.y.T if sample.y.ndim == 2 else (sample.y,)
+    )
+    for values in (*columns.T, *targets):
+        if n_rows <= 1 + rank.max(initial=0):
+            break
+        codes = np.unique(values, return_inverse=True)[1]
+        rank = np.unique(rank * n_rows + codes, return_inverse=True)[1]
+    return np.argsort(rank, kind="stable")
+
+
+def _units_from_pairs(
+    rows: _ScaledRows, activation: Activation, factor: float, n_units: int, seed: int, units_see: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Weights (units × inputs), biases, and the metric of radial units; arguments are `factor` times the levels."""
+    seen = None if units_see is None else _seen_inputs(seed, n_units, units_see, rows.inverse_std > 0.0)
+    target_distances = _target_distances(rows.y, rows.weight, labels=rows.labels)
+    first, second = _chosen_pairs(rows.U, seen, target_distances, n_units, seed).T
+    difference = _differences(rows.U, seen, second, first, np.arange(n_units))
+    difference = difference.toarray() if sparse.issparse(difference) else difference
+    squared = row_norms(difference, squared=True)
+    x1 = rows.dense(first)
+    low, high = activation.levels
+    if activation.radial:
+        return x1, -high * factor**2 / squared, rows.inverse_std
+    weights = factor * (high - low) * (difference / squared[:, None] * rows.inverse_std)
+    return weights, factor * low - np.sum(weights * x1, axis=1), None
+
+
+def _units_on_rows(
+    rows: _ScaledRows, factor: float, n_units: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centres, biases and metric of Gaussian units exp(−factor²·‖u − c‖²/d), d the number of inputs that vary.
+
+    The centres are training rows in random order. Rows come twice only if there are fewer than units.
+    """
+    n_rows = rows.X.shape[0]
+    rounds = [np.random.default_rng([seed, i]).permutation(n_rows) for i in range(-(-n_units // n_rows))]
+    centers = rows.dense(np.concatenate(rounds)[:n_units])
+    width = factor**2 / np.count_nonzero(rows.inverse_std)
+    return centers, np.full(n_units, width), rows.inverse_std
+
+
+def _chosen_pairs(
+    U: Any,
+    seen: np.ndarray | None,
+    target_distances: Callable[[np.ndarray, np.ndarray], np.ndarray] | None,
+    n_units: int,
+    seed: int,
+) -> np.ndarray:
+    """Two numbers of rows per unit, drawn from its candidates with probability ∝ ‖Δy‖/‖Δx‖, or 1/‖Δx‖ without targets.
+
+    A unit that found no candidates with different targets in all attempts but the last takes near ones of any targets;
+    one whose candidates are all equal rows takes any row that differs.
+    """
+    n_rows = U.shape[0]
+    chosen = np.zeros((n_units, 2), dtype=np.intp)
+    waiting = np.arange(n_units)
+    random = pairs = np.empty(0)
+    for attempt in range(1, _ATTEMPTS + 1):
+        # One row per unit, so that a unit's numbers depend neither on other units nor on how many there are.
+        random = np.random.default_rng([seed, attempt]).random((n_units, _CANDIDATES, 3))[waiting]
+        pairs = np.minimum((random[:, :, :2] * n_rows).astype(np.intp), n_rows - 1)
+        distance = _input_distances(U, seen, pairs, waiting)
+        differ = distance > _SAME
+        rate = np.where(differ, 1.0, 0.0) / np.where(differ, distance, 1.0)
+        if target_distances is not None and attempt < _ATTEMPTS:
+            rate *= target_distances(pairs[:, :, 0], pairs[:, :, 1])
+        possible = rate > 0.0
+        exponential = np.where(possible, -np.log1p(-random[:, :, 2]) / np.where(possible, rate, 1.0), np.inf)
+        best = np.argmin(exponential, axis=1)
+        found = possible.any(axis=1)
+        chosen[waiting[found]] = pairs[found, best[found]]
+        pairs = pairs[~found]
+        random = random[~found]
+        waiting = waiting[~found]
+        if not len(waiting):
+            return chosen
+    for unit, (first, _), number in zip(waiting, pairs[:, 0], random[:, 0, 2], strict=True):
+        # Standardised rows differ from any one of them by at least 1 in the mean square, so others are found.
+        all_rows = np.stack([np.full(n_rows, first), np.arange(n_rows)], axis=1)
+        others = np.flatnonzero(_input_distances(U, seen, all_rows[None], np.array([unit]))[0] > _SAME)
+        chosen[unit] = first, others[int(number * len(others))]
+    return chosen
+
+
+def _input_distances(U: Any, seen: np.ndarray | None, pairs: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """‖u_a − u_b‖ for the pairs, units × candidates × 2, of some units."""
+    n_units, n_pairs, _ = pairs.shape
+    distances = np.empty((n_units, n_pairs))
+    for part in slices_of(n_units, n_pairs * U.shape[1]):
+        a, b = pairs[part].reshape(-1, 2).T
+        D = _differences(U, seen, a, b, np.repeat(units[part], n_pairs))
+        distances[part] = row_norms(D).reshape(-1, n_pairs)
+    return distances
+
+
+def _differences(U: Any, seen: np.ndarray | None, a: np.ndarray, b: np.ndarray, units: np.ndarray) -> Any:
+    """u_a − u_b for rows by number, in the inputs that the given units see."""
+    D = U[a] - U[b]
+    if seen is None:
+        return D
+    return D.multiply(seen[units]).tocsr() if sparse.issparse(D) else D * seen[units]
+
+
+def _target_distances(
+    y: np.ndarray | None, weight: np.ndarray, *, labels: bool
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """‖Δy‖ after division of each target by its standard deviation; 0 or 1 for labels; None if all are equal."""
+    if y is None:
+        return None
+    if labels:
+        codes = np.unique(y, return_inverse=True)[1]
+        return (lambda a, b: (codes[a] != codes[b]).astype(np.float64)) if codes.any() else None
+    T = y.reshape(len(y), -1).astype(np.float64)
+    T = T / np.maximum(np.abs(T).max(axis=0), np.finfo(np.float64).tiny)  # so that no square overflows
+    T, inverse_std = standardized(T, weight, EPS)
+    return (lambda a, b: np.linalg.norm(T[a] - T[b], axis=-1)) if inverse_std.any() else None
+
+
+# ------------------------------------------------------------------------------
 
 
 class RandomLayer(Linked, TransformerMixin, BaseEstimator):
@@ -271,7 +504,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             X = checked_inputs(self, X, reset=True)
             weight = checked_weights(sample_weight, X)
             observed = observed_range(X, weight) if isinstance(self.input_scaling, str) else None
-            sample = sample_of(X, y, weight) if self.weight_init in FROM_ROWS else None
+            sample = _sample_of(X, y, weight) if self.weight_init in FROM_ROWS else None
             self.draw(X.shape[1], X.dtype, observed, sample)
             self.map_ = self.map_.to_device_of(X)
         return self
@@ -298,8 +531,8 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         n_outputs = self.map_.n_features
         H = np.empty((X.shape[0], n_outputs), dtype=X.dtype)
 
-        def worker(height: int) -> Callable[[slice], None]:
-            workspace = np.empty((height, n_outputs))
+        def worker(block_size: int) -> Callable[[slice], None]:
+            workspace = np.empty((block_size, n_outputs))
 
             def fill(part: slice) -> None:
                 H[part] = self.map_(X[part], workspace)
@@ -337,35 +570,39 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         self, n_inputs: int, dtype: Any, observed: Range | None = None, sample: RowSample | None = None
     ) -> RandomLayer:
         """Fit to checked inputs of this number and type: "minmax" needs their range, "pairs" a sample of rows."""
-        low, high = _input_range(self.input_scaling, n_inputs, observed)
-        center, stretch = _to_unit_interval(low, high, dtype)
-        activation, rng = activation_of(self.activation), random_numbers(self.random_state)
-        factor, metric = weight_factor(self.weight_scale, self.n_hidden), None
+        eps = rounding_of(dtype)
+        center, scale = to_unit_interval(*range_to_scale(self.input_scaling, n_inputs, observed), eps)
+        activation = _activation_of(self.activation)
+        factor = _weight_factor(self.weight_scale, self.n_hidden)
+        rng = random_numbers(self.random_state)
+        metric = None
         if self.weight_init in FROM_ROWS:
             assert sample is not None
             seed = int(rng.randint(2**31 - 1))
-            rows = ScaledRows.of(sample, center, stretch, self.weight_init, _rounding(dtype))
-            if self.weight_init == ROWS:
-                weights, biases, metric = draw_centers(rows, factor, self.n_hidden, seed)
+            rows = _ScaledRows.of(sample, center, scale, self.weight_init, eps)
+            if self.weight_init == "rows":
+                weights, biases, metric = _units_on_rows(rows, factor, self.n_hidden, seed)
             else:
-                pairs = draw_pairs(rows, self.n_hidden, seed, self.units_see)
-                weights, biases, metric = pairs.units(activation, factor)
+                weights, biases, metric = _units_from_pairs(
+                    rows, activation, factor, self.n_hidden, seed, self.units_see
+                )
         else:
-            units = factor * self._drawn(rng, stretch)
-            weights, biases = units[:, :-1], units[:, -1].copy()
+            units = factor * self._random_units(rng, scale > 0.0)
+            weights = units[:, :-1]
+            biases = units[:, -1].copy()
         weights = np.ascontiguousarray(weights.T)
-        self.map_ = HiddenMap(weights, biases, center, stretch, activation, bool(self.direct_link), metric)
+        self.map_ = HiddenMap(weights, biases, center, scale, activation, bool(self.direct_link), metric)
         return self
 
-    def _drawn(self, rng: np.random.RandomState, stretch: np.ndarray) -> np.ndarray:
+    def _random_units(self, rng: np.random.RandomState, usable: np.ndarray) -> np.ndarray:
         """Units that do not depend on the rows, before they are scaled: weights and bias in one row each."""
         # A seed from a copy, so that units that see some inputs have the weights of units that see all.
         seed = 0 if self.units_see is None else int(deepcopy(rng).randint(2**31 - 1))
-        units = WEIGHTS[self.weight_init](rng, len(stretch), self.n_hidden)
+        units = WEIGHTS[self.weight_init](rng, len(usable), self.n_hidden)
         if self.bias_range is not None:
-            units[:, -1] = _within(ends_of(self.bias_range), units[:, -1], normal=self.weight_init == "normal")
+            units[:, -1] = _in_range(_ends_of(self.bias_range), units[:, -1], normal=self.weight_init == "normal")
         if self.units_see is not None:
-            units[:, :-1] *= seen_inputs(seed, self.n_hidden, self.units_see, stretch > 0.0)
+            units[:, :-1] *= _seen_inputs(seed, self.n_hidden, self.units_see, usable)
         return units
 
     @property
@@ -390,52 +627,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse, tags.array_api_support = True, True
+        tags.input_tags.sparse = True
+        tags.array_api_support = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def random_numbers(random_state: Any) -> np.random.RandomState:
-    """Random numbers; those of a `Generator` move it on, as those of a `RandomState` do."""
-    if isinstance(random_state, np.random.Generator):
-        return np.random.RandomState(random_state.bit_generator)
-    return check_random_state(random_state)
-
-
-def _input_range(scaling: Any, n_inputs: int, observed: Range | None) -> Range:
-    """The range that goes to [−1, 1]; the range (−1, 1) itself leaves inputs alone."""
-    if isinstance(scaling, str):
-        assert observed is not None
-        return observed
-    try:
-        low, high = (-1.0, 1.0) if scaling is None else scaling
-    except (TypeError, ValueError):
-        raise ValueError(f"input_scaling={scaling!r} is not a pair: use 'minmax', (low, high), or None.") from None
-    ends = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    fits = all(end.shape in ((), (1,), (n_inputs,)) and np.isfinite(end).all() for end in ends)
-    if not fits or (ends[0] > ends[1]).any():
-        raise ValueError(
-            f"input_scaling=(low, high) needs finite numbers with low ≤ high, one pair for all or {n_inputs} each, "
-            "one per input."
-        )
-    return np.broadcast_to(ends[0], n_inputs), np.broadcast_to(ends[1], n_inputs)
-
-
-def _to_unit_interval(low: np.ndarray, high: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The mid-range, and the factor that brings the rest to [−1, 1]; 0 for a constant input."""
-    center, half = low / 2 + high / 2, high / 2 - low / 2
-    # A range of a few units in the last place is rounding, not information; stretching it would feed in noise.
-    constant = half <= np.maximum(2 * _rounding(dtype) * np.abs(center), np.finfo(np.float64).tiny)
-    return center, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, half))
-
-
-def _rounding(dtype: Any) -> float:
-    """ε of the inputs."""
-    return EPS if str(dtype).endswith("64") else float(np.finfo(np.float32).eps)
-
-
-def _within(ends: tuple[float, float], biases: np.ndarray, *, normal: bool) -> np.ndarray:
-    """Biases drawn U(−1, 1) or N(0, 1) as U(low, high): each unit still draws its weights and bias together."""
-    low, high = ends
-    share = ndtr(biases) if normal else (biases + 1.0) / 2.0
-    return low + (high - low) * share

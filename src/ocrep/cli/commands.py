@@ -454,7 +454,7 @@ def diagnose(
 
 def _same_command(context: Context, name: str, *, without: Collection[str], more: Sequence[str]) -> str:
     """The command `name` with what was given to this one, less the parameters `without`, and `more` at its end."""
-    words = []
+    words: list[str] = []
     for parameter in context.command.params:
         source = None if parameter.name is None else context.get_parameter_source(parameter.name)
         if source is not None and source.name == "COMMANDLINE" and parameter.name not in without:
