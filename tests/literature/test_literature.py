@@ -53,10 +53,10 @@ def test_scikit_learn_contract(estimator, check):
 
 def test_the_defaults_are_those_of_the_publications():
     assert ELMRegressor().n_hidden == ELMClassifier().n_hidden == 1000
-    grid = rules.GRIDS["elm"]
-    assert ELMRegressor()._rule().grid == tuple(sorted(1 / c for c in grid))
     assert RELMRegressor().grid == "relm"
     X, y = smooth_problem(60, 5)
+    rule = ELMRegressor(5, random_state=0).fit(X, y).network_.gamma
+    assert rule.grid == tuple(sorted(1 / c for c in rules.GRIDS["elm"]))
     assert any(np.isclose(RELMRegressor(random_state=0).fit(X, y).gamma_, rules.GRIDS["relm"]))
 
 
@@ -77,13 +77,6 @@ def test_every_parameter_and_attribute_is_documented(estimator):
     assert set(section(estimator, "Attributes")) == {name for name in vars(model) if name.endswith("_")}
     assert "\nSee Also\n--------\n" in estimator.__doc__
     assert "\nReferences\n----------\n.. [1]" in estimator.__doc__
-
-
-def test_the_map_of_mixed_units_prints_on_one_line():
-    X, y = smooth_problem(40, 4)
-    model = OPELMRegressor(9, random_state=0).fit(X, y)
-    assert repr(model._candidates(X)) == "MixedMap(4 linear and 5 + 4 hidden units)"
-    assert "\n" not in repr(model.map_)
 
 
 @pytest.mark.parametrize("estimator", EVERY)
@@ -216,14 +209,22 @@ def test_constant_and_duplicate_units_are_ranked_last():
     np.testing.assert_array_equal(rank_units(Factor.of(H, np.full(50, 3.0), intercept=True)), np.arange(5))
 
 
+def candidates_of(X, n_hidden, seed):
+    """The units before selection: the scaled inputs, then sigmoid and Gaussian units with one stream of numbers."""
+    rng = np.random.RandomState(seed)
+    sigmoid = RandomLayer(n_hidden - n_hidden // 2, direct_link=True, random_state=rng).fit_transform(X)
+    gaussian = RandomLayer(n_hidden // 2, activation="gaussian", random_state=rng).fit_transform(X)
+    return np.hstack([sigmoid, gaussian])
+
+
 @pytest.mark.parametrize("estimator", [TROPELMRegressor, OPELMRegressor])
 def test_press_equals_explicit_leave_one_out(estimator):
     X, y = smooth_problem(40, 4)
     model = estimator(n_hidden=8, random_state=0).fit(X, y)
-    candidates = model._candidates(X)(X)[:, model.ranking_]
+    candidates = candidates_of(X, 8, 0)[:, model.ranking_]
     for k in (1, 3, model.n_hidden_):
         H = candidates[:, :k]
-        alpha = _gamma_of(model, H, y)
+        alpha = 0.0 if estimator is OPELMRegressor else choose(rules.LOO(), H, y, intercept=True).gamma
         left_out = np.empty(40)
         for i in range(40):
             others = np.arange(40) != i
@@ -234,24 +235,18 @@ def test_press_equals_explicit_leave_one_out(estimator):
     assert model.n_hidden_ == np.argmin(model.loo_errors_) + 1
 
 
-def _gamma_of(model, H, y):
-    if isinstance(model, OPELMRegressor):
-        return 0.0
-    return choose(rules.LOO(), H, y, intercept=True).gamma
-
-
 @pytest.mark.parametrize("estimator", [TROPELMRegressor, OPELMRegressor])
 @pytest.mark.parametrize("n_targets", [1, 2])
 def test_the_selected_units_are_the_network(estimator, n_targets):
     X, y = smooth_problem(80, 4)
     T = y if n_targets == 1 else np.column_stack([y, X[:, 0]])
     model = estimator(n_hidden=15, random_state=0).fit(X, T)
-    candidates = model._candidates(X)(X)
+    candidates = candidates_of(X, 15, 0)
     kept = model.ranking_[: model.n_hidden_]
     ridge = Ridge(model.gamma_, solver="svd") if model.gamma_ else LinearRegression()
     expected = ridge.fit(candidates[:, kept], T).predict(candidates[:, kept])
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5, atol=1e-8)
-    assert sum(model.map_.sizes) == model.n_hidden_ == model.map_(X).shape[1]
+    np.testing.assert_allclose(model.map_(X), candidates[:, np.sort(kept)], rtol=1e-12, atol=1e-14)
 
 
 def test_regularization_helps_where_units_are_many():
@@ -344,7 +339,7 @@ def test_options_reach_the_network():
     for estimator in (ELMRegressor, RELMRegressor):
         two, five = (estimator(n_hidden=8, n_folds=k, random_state=0) for k in (2, 5))
         assert not np.array_equal(two.fit(X, y).predict(X), five.fit(X, y).predict(X)) or two.gamma_ == five.gamma_
-    rule = ELMClassifier(n_folds=4)._rule()
+    rule = ELMClassifier(8, n_folds=4, random_state=0).fit(X, y > y.mean()).network_.gamma
     assert (rule.n_folds, rule.scoring, rule.floor) == (4, "error", 0.0)
     small = RELMRegressor(max_hidden=3, step=5, random_state=0).fit(X, y)
     assert small.n_hidden_ == 3
@@ -427,4 +422,4 @@ def test_limited_steps_and_names_of_columns():
     network = ELMRegressor(5, random_state=0).fit(frame, y)
     assert list(network.feature_names_in_) == list("abcd")
     one = TROPELMRegressor(1, random_state=2**32 - 1).fit(X, y)
-    assert one._candidates(X).sizes == (4, 1, 0)
+    assert len(one.loo_errors_) == 4 + 1  # no Gaussian unit

@@ -1,4 +1,4 @@
-"""What the methods share: one contract, and for ELM and RELM a `PinvRegressor` or `PinvClassifier` inside."""
+"""What the methods share: their contract, and a regressor on selected units of several kinds."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep._documentation import Documented, Linked
 from ocrep._errors import unchanged_on_error
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import random_numbers
-from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.estimators.summary import Summarized
-
-_SHOWN = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "coef_", "intercept_", "n_hidden_", "layer_")
 
 
 class Method(Documented, Linked, Summarized, BaseEstimator, ABC):
@@ -104,82 +101,11 @@ class Method(Documented, Linked, Summarized, BaseEstimator, ABC):
         return int(random_numbers(self.random_state).randint(2**31 - 1))
 
 
-class NetworkBased(Method):
-    """An estimator that fits a network and copies its public attributes.
-
-    Attributes
-    ----------
-    gamma_ : float
-        The chosen γ.
-    intercept_ : float or ndarray of shape (n_targets,)
-        0: the method has no intercept.
-    layer_ : RandomLayer
-        The hidden layer.
-    network_ : PinvRegressor or PinvClassifier
-        The trained network.
-    """
-
-    network_: Any
-
-    def _train(self, X: Any, y: Any) -> None:
-        self.network_ = self._fit_network(X, y, self._seed())
-        for name in _SHOWN:
-            if hasattr(self.network_, name):  # some exist only for classifiers or named columns
-                setattr(self, name, getattr(self.network_, name))
-
-    def _predict(self, X: Any) -> np.ndarray:
-        return self.network_.predict(X)
-
-    def _network(self, n_hidden: int, seed: int, **options: Any) -> PinvRegressor | PinvClassifier:
-        """A network that is not fitted yet, with this estimator's scaling of the inputs."""
-        kind = PinvClassifier if is_classifier(self) else PinvRegressor
-        bare: dict[str, Any] = {"direct_link": False, "fit_intercept": False}
-        return kind(n_hidden, input_scaling=self.input_scaling, random_state=seed, **bare, **options)
-
-    @abstractmethod
-    def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
-        """Train a network whose hidden layer is drawn with `seed`."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-class NetworkClassifier(ClassifierMixin, NetworkBased):
-    """A classifier with a `PinvClassifier` inside.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    coef_ : ndarray of shape (1, n_hidden_) or (n_classes, n_hidden_)
-        Output weights.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        0: the method has no intercept.
-    """
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the outputs of the network.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            One output for two classes, else one per class.
-        """
-        check_is_fitted(self)
-        return self.network_.decision_function(X)
-
-
 def _check_not_labels(y: Any, method: str) -> None:
+    """Raise if y holds texts or booleans, which would otherwise be converted to numbers, or fail without a hint."""
     values = np.asarray(y)
-    labels = values.dtype.kind in "USb"
-    if labels or (values.dtype.kind == "O" and any(isinstance(v, str | bytes | bool) for v in values.flat)):
+    kind = values.dtype.kind
+    if kind in "USb" or (kind == "O" and any(isinstance(value, str | bytes | bool) for value in values.flat)):
         raise ValueError(
             f"{method} is a method for regression, and y holds class labels: "
             "use ELMClassifier, RELMClassifier or PinvClassifier."
@@ -237,9 +163,9 @@ class SelectedUnits(MultiOutputMixin, RegressorMixin, Method):
     def _train(self, X: Any, y: Any) -> None:
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         weights, intercept = self._select(X, y.reshape(len(y), -1).astype(np.float64))
-        one = y.ndim == 1
-        self.coef_ = weights[:, 0] if one else weights.T
-        self.intercept_ = float(intercept[0]) if one else intercept
+        single = y.ndim == 1
+        self.coef_ = weights[:, 0] if single else weights.T
+        self.intercept_ = float(intercept[0]) if single else intercept
 
     def _predict(self, X: Any) -> np.ndarray:
         X = validate_data(self, X, reset=False, dtype=np.float64)

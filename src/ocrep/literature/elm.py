@@ -1,21 +1,122 @@
-"""ELM: a random hidden layer with a regularized output layer, its parameter C by cross-validation."""
+"""ELM and RELM: a random hidden layer with a regularized output layer, fitted by a network of this package.
+
+ELM minimises ‖β‖² + C·‖Hβ − T‖². The gradient is zero where (I/C + HᵀH)β = HᵀT, which is Tikhonov regularization with
+γ = 1/C, so a `PinvRegressor` or `PinvClassifier` without direct link and intercept is the method, and a grid of C is a
+grid of γ for its k-fold rule. One SVD per fold serves all C.
+
+RELM minimises ‖β‖² + γ'·‖D(Hβ − T)‖² with D² = diag(w): γ = 1/γ', and a weight w multiplies its row by √w. The number
+of units is searched too. Units are nested, so R of the first m units is the leading block of R of all, for the rows and
+for each fold: one pass over the rows serves every size m, and each size costs SVDs of m × m matrices only.
+
+The robust weights of the second fit are those of Suykens' weighted least squares: with the robust standard deviation
+s = IQR/(2·0.6745), which for normal residuals is their standard deviation,
+
+    w(e) = 1 for |e/s| ≤ c₁,  (c₂ − |e/s|)/(c₂ − c₁) for c₁ < |e/s| ≤ c₂,  10⁻⁴ beyond,  c₁ = 2.5, c₂ = 3.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin, is_classifier
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from ocrep._layers.random_layer import check_size
 from ocrep._linalg.arrays import Array
 from ocrep._training.train import at_size
 from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.estimators.base import fit_silently
-from ocrep.literature.base import NetworkBased, NetworkClassifier
+from ocrep.literature.base import Method
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
+
+_COPIED = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "coef_", "intercept_", "n_hidden_", "layer_")
+"""The attributes of the network that the estimator has too."""
+
+
+class NetworkBased(Method):
+    """An estimator that fits a network and copies its public attributes.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The chosen γ.
+    intercept_ : float or ndarray of shape (n_targets,)
+        0: the method has no intercept.
+    layer_ : RandomLayer
+        The hidden layer.
+    network_ : PinvRegressor or PinvClassifier
+        The trained network.
+    """
+
+    network_: Any
+
+    def _train(self, X: Any, y: Any) -> None:
+        self.network_ = self._fit_network(X, y, self._seed())
+        for name in _COPIED:
+            if hasattr(self.network_, name):  # some exist only for classifiers or named columns
+                setattr(self, name, getattr(self.network_, name))
+
+    def _predict(self, X: Any) -> np.ndarray:
+        return self.network_.predict(X)
+
+    def _network(self, n_hidden: int, seed: int, **options: Any) -> PinvRegressor | PinvClassifier:
+        """A network that is not fitted yet, with this estimator's scaling of the inputs."""
+        kind = PinvClassifier if is_classifier(self) else PinvRegressor
+        return kind(
+            n_hidden,
+            input_scaling=self.input_scaling,
+            random_state=seed,
+            direct_link=False,
+            fit_intercept=False,
+            **options,
+        )
+
+    @abstractmethod
+    def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
+        """Train a network whose hidden layer is drawn with `seed`."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class NetworkClassifier(ClassifierMixin, NetworkBased):
+    """A classifier with a `PinvClassifier` inside.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (1, n_hidden_) or (n_classes, n_hidden_)
+        Output weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        0: the method has no intercept.
+    """
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the outputs of the network.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One output for two classes, else one per class.
+        """
+        check_is_fitted(self)
+        return self.network_.decision_function(X)
+
+
+# ------------------------------------------------------------------------------
+# ELM.
 
 
 class _ELM(NetworkBased):
@@ -144,13 +245,15 @@ class ELMClassifier(_ELM, NetworkClassifier):
 
 
 # ------------------------------------------------------------------------------
-# RELM: γ and the number of hidden units by cross-validation, then, if asked, a second fit with robust weights.
+# RELM.
 
 
 # The quartiles of normal data are 1.349 standard deviations apart.
 INTERQUARTILE = 2 * 0.6745
-# The publication's weight function, after Suykens: 1 up to C1, then falling to the least weight at C2.
-C1, C2, LEAST_WEIGHT = 2.5, 3.0, 1e-4
+# The weight is 1 up to C1 robust standard deviations, and falls to the least weight at C2.
+C1 = 2.5
+C2 = 3.0
+LEAST_WEIGHT = 1e-4
 
 
 class _RELM(NetworkBased):
@@ -230,17 +333,19 @@ class _RELM(NetworkBased):
             return [check_size("n_hidden", self.n_hidden)]
         if self.n_hidden != "search":
             raise ValueError(f"n_hidden={self.n_hidden!r} must be a whole number ≥ 1, or 'search'.")
-        step, most = check_size("step", self.step), check_size("max_hidden", self.max_hidden)
+        step = check_size("step", self.step)
+        most = check_size("max_hidden", self.max_hidden)
         return [*range(step, most + 1, step)] or [most]
 
     def _residuals(self, network: Any, X: Any, y: Any) -> np.ndarray:
         """Targets or ±1 codes minus the outputs of a fitted network, of shape (n_samples, n_outputs)."""
         if is_classifier(self):
-            outputs, classes = network.decision_function(X), network.classes_
-            coded = classes[1:] if outputs.ndim == 1 else classes
+            outputs = network.decision_function(X)
+            coded = network.classes_[1:] if outputs.ndim == 1 else network.classes_
             targets = np.where(np.asarray(y).reshape(-1, 1) == coded, 1.0, -1.0)
         else:
-            outputs, targets = network.predict(X), np.asarray(y, dtype=np.float64)
+            outputs = network.predict(X)
+            targets = np.asarray(y, dtype=np.float64)
         return targets.reshape(len(outputs), -1) - outputs.reshape(len(outputs), -1)
 
 

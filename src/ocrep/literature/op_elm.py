@@ -1,4 +1,18 @@
-"""OP-ELM and TROP-ELM: units of three kinds, ranked by LARS, and their number by leave-one-out."""
+"""OP-ELM and TROP-ELM: units of three kinds, ranked by LARS, and their number by leave-one-out.
+
+The ranking is the order in which least-angle regression takes up the units. LARS sees H and T only through the inner
+products of their centred columns, and the centred triangular factor has the same ones: RᵀR = HᵀH and Rᵀ(QᵀT) = HᵀT.
+So it runs on R, whose size does not grow with the rows.
+
+For the first k units of the ranking, k = 1, 2, …, the leave-one-out error needs no refits: with the leverages
+hᵢᵢ(γ) = Σⱼ uᵢⱼ²·σⱼ²/(σⱼ² + γ) (plus 1/n for the intercept) it is PRESS,
+
+    Σᵢ (rᵢ / (1 − hᵢᵢ))² / n,
+
+exact for least squares (γ = 0, OP-ELM) and for Tikhonov regularization (TROP-ELM, the least over γ). R of the first k
+ranked units is the leading block of the ranked R, so each k costs one SVD of a k × k matrix and one product of the rows
+with V: O(n·k²), and O(n·K³) for all K units together.
+"""
 
 from __future__ import annotations
 
@@ -72,15 +86,18 @@ class _RankedUnits(SelectedUnits):
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         candidates = self._candidates(X)
         H = candidates(X)
-        # Several targets count equally, whatever their units.
-        unit = np.where(T.std(axis=0) > 0, T.std(axis=0), 1.0) if T.shape[1] > 1 else np.ones(1)
+        # Several targets count equally, whatever their units of measurement.
+        unit = np.ones(1)
+        if T.shape[1] > 1:
+            unit = np.where(T.std(axis=0) > 0, T.std(axis=0), 1.0)
         T = T / unit
         n_steps = H.shape[1] if self.n_steps is None else check_size("n_steps", self.n_steps)
         if n_steps > H.shape[1]:
             raise ValueError(f"n_steps={n_steps} exceeds the {H.shape[1]} candidate units: use at most that many.")
         factor = Factor.of(H, T, intercept=True)
         self.ranking_ = rank_units(factor)
-        ranked, H = factor.select(self.ranking_[:n_steps]), H[:, self.ranking_[:n_steps]]
+        ranked = factor.select(self.ranking_[:n_steps])
+        H = H[:, self.ranking_[:n_steps]]
         tried = [self._leave_one_out(ranked.leading(k).spectrum(), H[:, :k], T) for k in range(1, n_steps + 1)]
         self.loo_errors_ = np.array([error for error, _ in tried])
         self.n_hidden_ = int(np.argmin(self.loo_errors_)) + 1
@@ -116,13 +133,15 @@ class _RankedUnits(SelectedUnits):
 def rank_units(factor: Factor) -> np.ndarray:
     """Rank the units by the order in which least-angle regression selects them.
 
-    It runs on the small triangular factor, which has the same inner products as H and T. Columns are scaled to unit
-    length first. Several targets are ranked together by the group lasso (scikit-learn's multi-task lasso).
+    Columns are scaled to unit length first. Several targets are ranked together by the group lasso (scikit-learn's
+    multi-task lasso). Constant units and those that are never taken up come last.
     """
-    M, centred = factor.n_features, factor.centred()
+    M = factor.n_features
+    centred = factor.centred()
     lengths = np.linalg.norm(centred.R, axis=0)
     usable = np.flatnonzero(lengths > 0)
-    A, Z = centred.R[:, usable] / lengths[usable], centred.QtT
+    A = centred.R[:, usable] / lengths[usable]
+    Z = centred.QtT
     if not usable.size or not Z.any():
         return np.arange(M)
     with warnings.catch_warnings():

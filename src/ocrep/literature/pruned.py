@@ -1,4 +1,18 @@
-"""Pruned ELM: output weights along a regularization path, the model by BIC, and units without weight removed."""
+"""Pruned ELM: output weights along a regularization path, the model by BIC, and units without weight removed.
+
+The elastic net minimises ‖t − Hβ‖²/(2n) + α·(ρ‖β‖₁ + (1 − ρ)‖β‖²/2), with ρ = 1 for the lasso; the ridge path is that
+of Tikhonov regularization. Each depends on H and T only through inner products of their centred columns, which the
+centred triangular factor has too: RᵀR = HᵀH, Rᵀ(QᵀT) = HᵀT. So a path is computed on R, at a cost that does
+not grow with the rows; n in the formula is then the number of rows of R, and α is larger in proportion.
+
+The least α that removes every unit is max|Hᵀt|/(ρ·n), from the condition that 0 is in the subgradient at β = 0; with
+several targets (the group lasso), the length of each unit's row of HᵀT takes the place of the absolute value. The path
+of the lasso is piecewise linear in α, so LARS gives its knots exactly, and weights between them are interpolated.
+
+The model of the path has the least BIC = n·log(rss/n) + log(n)·dof. The degrees of freedom are the number of units with
+weight for the lasso (Zou, Hastie, Tibshirani, 2007), and the trace of the smoother on these units with the l₂ part γ of
+the penalty, Σ σ²/(σ² + γ), otherwise.
+"""
 
 from __future__ import annotations
 
@@ -99,8 +113,12 @@ class PrunedELMRegressor(SelectedUnits):
 
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         path = pick("penalty", self.penalty, PATHS)
-        drawn = {"activation": self.activation, "input_scaling": self.input_scaling, "random_state": self._seed()}
-        layer = RandomLayer(self.n_hidden, **drawn).fit(X)
+        layer = RandomLayer(
+            self.n_hidden,
+            activation=self.activation,
+            input_scaling=self.input_scaling,
+            random_state=self._seed(),
+        ).fit(X)
         factor = Factor.of(layer.map_(X), T, intercept=True)
         self.penalties_, weights, dof = path(factor)
         means = factor.means()
@@ -120,7 +138,8 @@ def bic(factor: Factor, weights: np.ndarray, intercepts: np.ndarray, dof: np.nda
     With as many parameters as rows the residual goes to 0 and its logarithm to −∞, whatever the data. So BIC is set to
     infinity for models with more degrees of freedom than half of the rows.
     """
-    n, rss = factor.counts.n, factor.squared_error_by_target(weights, intercepts)
+    n = factor.counts.n
+    rss = factor.squared_error_by_target(weights, intercepts)
     fit = np.nanmean(log_or_nan(rss / n), axis=1) if rss.any() else 0.0  # every model fits a target of zeros
     return np.where(2 * dof <= n, n * fit + np.log(n) * dof, np.inf)
 
@@ -132,14 +151,13 @@ def _ridge_path(factor: Factor) -> Path:
 
 
 def _sparse_path(factor: Factor, l1_ratio: float) -> Path:
-    """The path of the elastic net on the small triangular factor.
-
-    The factor has the same inner products as H and T, so the path is the same; penalties are per row of the factor.
-    """
-    M, centred = factor.n_features, factor.centred()
-    A, Z = np.asfortranarray(centred.R), centred.QtT
+    """The path of the elastic net on the triangular factor; penalties are per row of the factor."""
+    M = factor.n_features
+    centred = factor.centred()
+    A = np.asfortranarray(centred.R)
+    Z = centred.QtT
     most = np.linalg.norm(A.T @ Z, axis=1).max() / (l1_ratio * len(A)) if len(A) else 0.0  # removes every unit
-    if most == 0.0:
+    if most == 0.0:  # a target without signal: the model is its mean
         return np.ones(1), np.zeros((1, M, Z.shape[1])), np.zeros(1)
     penalties = most * np.logspace(0, np.log10(LEAST_PENALTY), N_PENALTIES)
     with warnings.catch_warnings():
@@ -159,6 +177,7 @@ def _sparse_path(factor: Factor, l1_ratio: float) -> Path:
 
 
 def _dof(factor: Factor, W: np.ndarray, gamma: float) -> float:
+    """Degrees of freedom of the weights W, with γ the l₂ part of their penalty."""
     active = np.flatnonzero(W.any(axis=1))
     if not active.size or gamma == 0.0:
         return float(active.size)
