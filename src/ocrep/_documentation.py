@@ -14,16 +14,21 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _BY_NAME = ("Parameters", "Attributes", "See Also")
 _ORDER = ("", *_BY_NAME, "Notes", "References", "Examples")
 
-
 _SHORT = reprlib.Repr()
-_SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 4, 4, 60, 120
+_SHORT.maxlist = 4
+_SHORT.maxdict = 4
+_SHORT.maxstring = 60
+_SHORT.maxother = 120
 
 
 def shown_in_short(value: Any) -> str:
     """The `repr` of a dataclass: fields that differ from their defaults, arrays by their shape, long lists cut."""
-    given = [(each.name, getattr(value, each.name), each.default) for each in fields(value) if each.repr]
-    told = [f"{name}={_in_short(found)}" for name, found, default in given if found is not default]
-    return f"{type(value).__name__}({', '.join(told)})"
+    shown = [
+        f"{each.name}={_in_short(getattr(value, each.name))}"
+        for each in fields(value)
+        if each.repr and getattr(value, each.name) is not each.default
+    ]
+    return f"{type(value).__name__}({', '.join(shown)})"
 
 
 def _in_short(value: Any) -> str:
@@ -32,7 +37,7 @@ def _in_short(value: Any) -> str:
 
 
 class Linked:
-    """An estimator whose HTML representation links to its page, and explains each parameter beside it."""
+    """An estimator whose HTML representation links to its page, and explains each parameter."""
 
     _doc_link_module = "ocrep"
     _doc_link_template = "https://ocrep.github.io/ocrep/api/{public_name}.html"

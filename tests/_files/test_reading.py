@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from ocrep._files.convert import numbers_of
 from ocrep._files.formats import DataError
+from ocrep._files.readers import table_reader
 from ocrep._files.reading import Reading
-from ocrep._files.row_file import RowFile, column_names, read_blocks, table_reader
+from ocrep._files.row_file import RowFile, column_names, read_blocks
 from ocrep.tables.problem import looks_like_number, options_that_read
 
 MARKS = [(".", ","), (",", "."), (",", " "), (".", "'"), (".", "")]

@@ -23,10 +23,10 @@ def small_samples(monkeypatch):
     """`small_samples(n)` lets layers that look at rows look at a sample of at most n in this test."""
 
     def use(n_rows):
-        import ocrep._layers.pairs
+        import ocrep._layers.random_layer
         import ocrep._training.recipe
 
-        for module in (ocrep._training.recipe, ocrep._layers.pairs):
+        for module in (ocrep._training.recipe, ocrep._layers.random_layer):
             monkeypatch.setattr(module, "SAMPLE_ROWS", n_rows)
 
     return use

@@ -22,7 +22,8 @@ _NOT_A_NUMBER = tuple(sign + word for sign in ("", "-") for word in ("nan", "NaN
 _OTHERS = ("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL", "n/a", "null")
 MISSING_WORDS = ("", *_OTHERS, *_NOT_A_NUMBER)
 _FLOATS = (pyarrow.float64(), pyarrow.float32())
-_TRUE_WORDS, _FALSE_WORDS = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
+_TRUE_WORDS = ("True", "TRUE", "true", "1")
+_FALSE_WORDS = ("False", "FALSE", "false", "0")
 # Dates as texts, and what makes them dates as in ISO 8601 once single digits have a 0 before them. RE2 is linear.
 _ISO = r"^\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d){0,2}(?:\.\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$"
 _DAY_AND_MONTH = r"^(\d\d?)[/.-](\d\d?)[/.-](\d{4})( \d\d?:\d\d?(?::\d\d?)?(?: ?[AaPp][Mm])?)?$"

@@ -1,4 +1,7 @@
-"""File formats, told by the suffix, and the error for a file that cannot be used."""
+"""File formats by suffix, the files that a path stands for, and text from files made safe for a terminal.
+
+No library is imported here, so that the program can answer at once.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class Format:
 
 
 def format_of(path: FilePath) -> Format:
-    """Tell the format by the suffix: .csv, .tsv, .txt (also with .gz), .parquet, .pq, .feather, .arrow."""
+    """The format by the suffix: .csv, .tsv, .txt (also with .gz), .parquet, .pq, .feather, .arrow."""
     name = Path(os.fspath(path).lower())
     gzipped = name.suffix == ".gz"
     suffix = name.with_suffix("").suffix if gzipped else name.suffix
@@ -73,7 +76,7 @@ def is_utf8(path: FilePath) -> bool:
 
 
 def changed_file(path: FilePath) -> DataError:
-    """Return the error about rows that are not those of the first reading."""
+    """Return the error about a file that is not the same at a second reading."""
     return DataError(f"{path} was changed while it was read: start again when it is complete.")
 
 
@@ -122,7 +125,9 @@ def paths_of(name: str) -> list[str]:
 
 # ASCII but for control characters, and line ends and tabs, which harm nothing.
 _PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
-_SPACES, _HIDDEN = "Zs", "CZ"
+# Categories of Unicode: spaces are shown as they are; other separators (Z) and control characters (C) are not.
+_SPACES = "Zs"
+_HIDDEN = "CZ"
 
 
 def visible(text: str) -> str:

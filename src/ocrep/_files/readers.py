@@ -1,4 +1,9 @@
-"""Readers of rows: one class per format, with schema, number of rows, statistics, fingerprint and batches."""
+"""Readers of rows: one class per format, with schema, number of rows, statistics, fingerprint and batches.
+
+To add a format: its suffix in `formats.py`, a subclass of `FileReader`, and a line in `reader_of`. Memory decides how
+files are read: in blocks of a megabyte of CSV, pages of Parquet and slices of Arrow batches, so that it does not grow
+with the file.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ import pyarrow.parquet
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from ocrep._files.convert import MISSING_WORDS
-from ocrep._files.formats import DataError, FilePath, Format, check_file, format_of, is_table
+from ocrep._files.formats import DataError, FilePath, Format, check_file, format_of, is_table, paths_of
 from ocrep._files.reading import Reading, first_fault, head_of
 
 BLOCK_ROWS = 2**15
@@ -46,7 +51,9 @@ class Reader(ABC):
     _read_as: ClassVar[str] = ""
 
     def __init__(self, name: str, *, block_rows: int = BLOCK_ROWS) -> None:
-        self.name, self._block_rows, self._rows_given = name, block_rows, 0
+        self.name = name
+        self._block_rows = block_rows
+        self._rows_given = 0
 
     @abstractmethod
     def schema(self) -> Any:
@@ -190,13 +197,15 @@ class ArrowReader(FileReader):
 class CsvReader(FileReader):
     """CSV and TSV, also gzipped, read in blocks of `block_bytes` bytes."""
 
-    _read_as, typed = " as CSV", False
+    _read_as = " as CSV"
+    typed = False
 
     def __init__(
         self, path: str, *, block_rows: int = BLOCK_ROWS, block_bytes: int = BLOCK_BYTES, reading: Reading = PLAIN
     ) -> None:
         super().__init__(path, block_rows=block_rows)
-        self._block_bytes, self._reading = block_bytes, reading
+        self._block_bytes = block_bytes
+        self._reading = reading
 
     def _names(self) -> list[str]:
         return list(head_of(self.name, self._reading).names)
@@ -214,7 +223,8 @@ class CsvReader(FileReader):
             found = _BAD_NUMBER.search(str(error))
             if found is None:
                 raise
-            name, line = self._names()[int(found[1])], "" if found[2] is None else f", line {found[2]}"
+            name = self._names()[int(found[1])]
+            line = "" if found[2] is None else f", line {found[2]}"
             raise NotNumbersError(
                 f"{self.name}{line}: column {name!r} must hold numbers, but it holds {found[3]!r}."
             ) from error
@@ -248,7 +258,8 @@ class FragmentReader(Reader):
 
     def __init__(self, fragment: Any, schema: Any, number: int, *, block_rows: int = BLOCK_ROWS) -> None:
         super().__init__(getattr(fragment, "path", None) or f"fragment {number}", block_rows=block_rows)
-        self._fragment, self._dataset_schema = fragment, schema
+        self._fragment = fragment
+        self._dataset_schema = schema
         self._is_parquet = isinstance(fragment, pyarrow.dataset.ParquetFileFragment)
 
     def schema(self) -> Any:
@@ -327,6 +338,59 @@ def _ends(statistics: Any) -> tuple[float, float]:
 
 
 # ------------------------------------------------------------------------------
+# One or several files with the same columns, read one after the other as one table.
+
+
+class SeveralReader(FileReader):
+    """Files one after the other; all must have the columns of the first, which is the table's."""
+
+    def __init__(self, name: str, readers: Sequence[FileReader]) -> None:
+        super().__init__(name)
+        self._readers = readers
+        self.typed = all(reader.typed for reader in readers)  # type: ignore[misc]
+
+    def column_names(self) -> list[str]:
+        """The names in the first file."""
+        names = self._readers[0].column_names()
+        for reader in self._readers[1:]:
+            lacking = sorted(set(names) - set(reader.column_names()))
+            if lacking:
+                raise DataError(f"{reader.name} has no column {lacking[0]!r}, which {self._readers[0].name} has.")
+        return names
+
+    def _schema(self, names: Sequence[str]) -> Any:
+        """The types that all files agree on; text for a column that is not the same in all of them."""
+        schemas = [reader.schema() for reader in self._readers]
+        types = {name: {schema.field(name).type for schema in schemas} for name in names}
+        return pyarrow.schema([(name, of.pop() if len(of) == 1 else pyarrow.string()) for name, of in types.items()])
+
+    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
+        for reader in self._readers:
+            with reader.reading():
+                for batch in reader.batches(columns, types):
+                    yield batch.select(list(columns))
+
+    def n_rows(self) -> int | None:
+        """The sum, if all files state theirs."""
+        numbers = [reader.n_rows() for reader in self._readers]
+        return None if None in numbers else sum(number or 0 for number in numbers)
+
+    def fingerprint(self) -> str:
+        """The fingerprints of all files."""
+        return "\n".join(reader.fingerprint() for reader in self._readers)
+
+
+def table_reader(path: FilePath, *, block_rows: int = BLOCK_ROWS, reading: Reading = PLAIN) -> FileReader:
+    """Return the reader of a file, of all tables in a folder, or of all files that match a pattern."""
+    name = os.fspath(path)
+    paths = paths_of(name)
+    for one in paths:
+        check_file(one)  # before the suffix: a missing file is the likelier mistake
+    readers = [reader_of(one, block_rows=block_rows, reading=reading) for one in paths]
+    return readers[0] if len(readers) == 1 else SeveralReader(name, readers)
+
+
+# ------------------------------------------------------------------------------
 # A data frame in memory, read as a file of rows is.
 
 
@@ -371,7 +435,7 @@ class FrameReader(FileReader):
         return self._cut(self._table.select(list(columns)).combine_chunks().to_batches())
 
     def n_rows(self) -> int:
-        """Those of the frame."""
+        """The number of rows of the frame."""
         return int(self._table.num_rows)
 
 

@@ -34,7 +34,7 @@ class Reading:
     strip: str = ""
     """Signs before or after numbers, such as $ or %, that are left out."""
     na: tuple[str, ...] = ()
-    """Words that stand for a missing value, besides those that always do."""
+    """Words that stand for a missing value, in addition to `MISSING_WORDS`."""
     encoding: str = "utf-8"
     delimiter: str = ""
     """Between the values of a line; "" guesses."""
@@ -103,7 +103,7 @@ class Reading:
         return rf"^[+-]?(?:(?:{whole})(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?$"
 
     def differences(self, other: Reading) -> dict[str, Any]:
-        """The fields that are not those of another reading."""
+        """The fields in which it differs from another reading."""
         return {name: value for name, value in asdict(self).items() if value != getattr(other, name)}
 
     def to_json(self) -> dict[str, Any]:
@@ -141,7 +141,8 @@ def head_of(path: str, reading: Reading) -> Head:
 
     Without a given one it is a tab for .tsv, otherwise the first of comma, semicolon, tab and | in the header.
     """
-    n_blank, header = 0, ""
+    n_blank = 0
+    header = ""
     for header in _lines(path, reading):
         if header.strip("\r\n"):
             break
@@ -162,11 +163,13 @@ def first_fault(path: str, reading: Reading) -> str | None:
 
     Arrow does not always give a line number, so the file is read again here, line by line.
     """
-    line, width = 0, 0
+    line = 0
+    width = 0
     try:
         rows = csv.reader(_lines(path, reading), delimiter=head_of(path, reading).delimiter)
         for row in filter(None, rows):
-            line, width = rows.line_num, width or len(row)
+            line = rows.line_num
+            width = width or len(row)
             if len(row) != width:
                 found = f"{len(row)} value{'' if len(row) == 1 else 's'}"
                 return f"{path}, line {line}: it has {found}, but the header has {width} columns."

@@ -1,8 +1,10 @@
-"""`RowFile`: a file that is read several times, block by block, and must hold the same rows each time."""
+"""Tables of rows, block by block: `RowFile` for training, `read_blocks` for prediction.
+
+Training reads a file several times, and it must hold the same rows each time.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,67 +15,13 @@ import pyarrow
 from pyarrow import types
 
 from ocrep._files.convert import ColumnKind, as_kind, declared_kind
-from ocrep._files.formats import DataError, FilePath, changed_file, check_file, paths_of
-from ocrep._files.readers import BLOCK_ROWS, NAME, PLAIN, FileReader, FrameReader, as_table, reader_of
+from ocrep._files.formats import DataError, FilePath, changed_file
+from ocrep._files.readers import BLOCK_ROWS, NAME, PLAIN, FrameReader, as_table, table_reader
 from ocrep._files.reading import Reading
 
-# ------------------------------------------------------------------------------
-# One or several files with the same columns, read one after the other as one table.
-
-
-class SeveralReader(FileReader):
-    """Files one after the other; the columns are those of the first, which all others must have."""
-
-    def __init__(self, name: str, readers: Sequence[FileReader]) -> None:
-        super().__init__(name)
-        self._readers = readers
-        self.typed = all(reader.typed for reader in readers)  # type: ignore[misc]
-
-    def column_names(self) -> list[str]:
-        """The names in the first file."""
-        names = self._readers[0].column_names()
-        for reader in self._readers[1:]:
-            lacking = sorted(set(names) - set(reader.column_names()))
-            if lacking:
-                raise DataError(f"{reader.name} has no column {lacking[0]!r}, which {self._readers[0].name} has.")
-        return names
-
-    def _schema(self, names: Sequence[str]) -> Any:
-        """The types that all files agree on; text for a column that is not the same in all of them."""
-        schemas = [reader.schema() for reader in self._readers]
-        types = {name: {schema.field(name).type for schema in schemas} for name in names}
-        return pyarrow.schema([(name, of.pop() if len(of) == 1 else pyarrow.string()) for name, of in types.items()])
-
-    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-        for reader in self._readers:
-            with reader.reading():
-                for batch in reader.batches(columns, types):
-                    yield batch.select(list(columns))
-
-    def n_rows(self) -> int | None:
-        """The sum, if all files state theirs."""
-        numbers = [reader.n_rows() for reader in self._readers]
-        return None if None in numbers else sum(number or 0 for number in numbers)
-
-    def fingerprint(self) -> str:
-        """Those of all files."""
-        return "\n".join(reader.fingerprint() for reader in self._readers)
-
-
-def table_reader(path: FilePath, *, block_rows: int = BLOCK_ROWS, reading: Reading = PLAIN) -> FileReader:
-    """Return the reader of a file, of all tables in a folder, or of all files that match a pattern."""
-    name = os.fspath(path)
-    paths = paths_of(name)
-    for one in paths:
-        check_file(one)  # before the suffix: a missing file is the likelier mistake
-    readers = [reader_of(one, block_rows=block_rows, reading=reading) for one in paths]
-    return readers[0] if len(readers) == 1 else SeveralReader(name, readers)
-
-
-# ------------------------------------------------------------------------------
-
-# Blocks of wide files have fewer rows: about so many values each.
-_BLOCK_VALUES, _FEWEST_ROWS = 2**21, 2**6
+# Blocks of wide files have fewer rows: about this number of values each, but at least a few rows.
+_BLOCK_VALUES = 2**21
+_FEWEST_ROWS = 2**6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +44,8 @@ class RowFile:
     def __init__(
         self, path: FilePath, reading: Reading = PLAIN, *, table: Any = None, block_rows: int | None = None
     ) -> None:
-        self.path, self.reading = path, reading
+        self.path = path
+        self.reading = reading
         first = table_reader(path, reading=reading) if table is None else FrameReader(table)
         fitting = max(_FEWEST_ROWS, min(BLOCK_ROWS, _BLOCK_VALUES // max(1, len(first.column_names()))))
         rows = block_rows or fitting
@@ -143,7 +92,7 @@ class RowFile:
         return kind == "number" and (self.reading == PLAIN or self.kinds[name] == "number")
 
     def forget_kinds(self) -> None:
-        """Take all columns as unknown, since what the first block told was not true of a later one."""
+        """Take all columns as unknown: a later block showed that the kinds of the first were wrong."""
         self.kinds = dict.fromkeys(self.kinds)
 
     def _check_unchanged(self) -> None:
@@ -190,7 +139,8 @@ def read_blocks(
     A value of another kind raises a `DataError` with its column and row. The columns in `keep` are not converted: they
     stay the texts of a CSV file (007 stays 007) or have the types of a Parquet or Arrow file.
     """
-    reader, start = table_reader(path, block_rows=block_rows, reading=reading), 0
+    reader = table_reader(path, block_rows=block_rows, reading=reading)
+    start = 0
     names = list(dict.fromkeys([*kinds, *keep]))
     with reader.reading():
         # CSV as text: converted here, the error can name the value and its row.

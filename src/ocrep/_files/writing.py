@@ -183,7 +183,8 @@ def _csv_writer(file: Any, delimiter: str) -> Write:
 
 def _arrow_writer(part: Path, form: Format, stack: ExitStack) -> Write:
     open_writer: Any = pyarrow.parquet.ParquetWriter if form.kind == "parquet" else pyarrow.ipc.new_file
-    schema, writer = None, None
+    schema = None
+    writer = None
 
     def write(frame: Any) -> None:
         nonlocal schema, writer

@@ -82,7 +82,7 @@ class DateParts(TransformerMixin, BaseEstimator):
         return np.column_stack(found) if found else np.empty((len(X), 0))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the columns with those of their parts."""
+        """Name each part after its column, such as day_year."""
         names = zip(self.feature_names_in_, self.parts, strict=True)
         return np.asarray([f"{name}_{part}" for name, parts in names for part in parts], dtype=object)
 

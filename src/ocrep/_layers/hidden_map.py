@@ -109,7 +109,7 @@ class HiddenMap:
 
     @property
     def n_features(self) -> int:
-        """Columns of H, those of a direct link included."""
+        """Columns of [X | H] with a direct link, else of H."""
         n_inputs, n_units = self.weights.shape
         return n_units + (n_inputs if self.direct_link else 0)
 

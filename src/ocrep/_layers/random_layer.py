@@ -140,7 +140,7 @@ def check_size(name: str, value: Any) -> int:
 
 
 def random_numbers(random_state: Any) -> np.random.RandomState:
-    """Random numbers; those of a `Generator` move it on, as those of a `RandomState` do."""
+    """The source of random numbers; drawing from it moves a given `Generator` or `RandomState` on."""
     if isinstance(random_state, np.random.Generator):
         return np.random.RandomState(random_state.bit_generator)
     return check_random_state(random_state)

@@ -209,7 +209,7 @@ def _n_hidden_of(text: str | None) -> int | str | None:
     """A whole number ≥ 1, or "auto"; None if it was not given."""
     if text is None or text == "auto":
         return text
-    # Nine digits: Python refuses to parse thousands of them, and no machine holds so many units.
+    # At most nine digits: Python refuses to parse thousands of them.
     if not (text.isdecimal() and len(text) <= 9 and int(text) >= 1):
         problem = f"{text!r} must be a whole number ≥ 1 of at most 9 digits, or auto."
         raise BadParameter(problem, param_hint="--n-hidden")

@@ -140,20 +140,22 @@ def about_problem(name: str, problem: Problem) -> list[str]:
 
 
 def _dates(problem: Problem) -> list[str]:
-    """Return a sentence about dates whose texts tell that the day, or the month, comes first."""
+    """Return a sentence about dates in which the day, or the month, comes first."""
     kinds = {name: kind for name, kind in problem.kinds.items() if kind.endswith(" date")}
-    told = [f"{name} ({kind.removesuffix(' date').replace('-', ' ')})" for name, kind in kinds.items()]
-    return [f"Read as dates: {', '.join(told)}."] if told else []
+    columns = [f"{name} ({kind.removesuffix(' date').replace('-', ' ')})" for name, kind in kinds.items()]
+    return [f"Read as dates: {', '.join(columns)}."] if columns else []
 
 
 def _filled(problem: Problem) -> list[str]:
     """Return a sentence about missing values and what stands for them, if there are any."""
     texts = [n for name, n in problem.gaps.items() if problem.kinds[name] == "text"]
     others = [n for name, n in problem.gaps.items() if problem.kinds[name] != "text"]
-    told = [f"{counted(sum(others), 'gap')} in {counted(len(others), 'column')} with the median"] if others else []
+    parts = []
+    if others:
+        parts += [f"{counted(sum(others), 'gap')} in {counted(len(others), 'column')} with the median"]
     if texts:
-        told += [f"{counted(sum(texts), 'gap')} in {counted(len(texts), 'text column')} with a category for them"]
-    return [f"Filled: {', '.join(told)}."] if told else []
+        parts += [f"{counted(sum(texts), 'gap')} in {counted(len(texts), 'text column')} with a category for them"]
+    return [f"Filled: {', '.join(parts)}."] if parts else []
 
 
 _SCORES = {
@@ -169,7 +171,7 @@ _SCORES = {
 
 
 def score_table(assessment: Assessment) -> None:
-    """Print the scores on held-out rows: those of the network, of the baseline and of simple models."""
+    """Print the scores of the network, the baseline and simple models on held-out rows."""
     printed = list(assessment.models["network"])
     rows = [[model, *(_score(name, scores[name]) for name in printed)] for model, scores in assessment.models.items()]
     header = f"on {counted(assessment.n_test, 'held-out row')}"
@@ -178,7 +180,8 @@ def score_table(assessment: Assessment) -> None:
 
 def confusion_table(assessment: Assessment) -> None:
     """Print how many held-out rows of each class are predicted as which, unless classes are many."""
-    labels, counts = assessment.classes, assessment.confusion
+    labels = assessment.classes
+    counts = assessment.confusion
     if labels is None or counts is None or len(labels) > MOST_CLASSES:
         return
     rows = [[str(label), *(f"{n:,}" for n in line)] for label, line in zip(labels, counts, strict=True)]
@@ -190,11 +193,14 @@ def score_pairs(scores: dict[str, float], n_test: int | None) -> list[tuple[str,
     where = "held-out rows" if n_test is None else counted(n_test, "held-out row")
     if not scores:
         return [(f"error on {where}", "not measured")]
-    told = [(name, f"{_SCORES[name][0]} {_score(name, value)}") for name, value in scores.items() if name in _SCORES]
-    baseline = "baseline (mean)" if "rmse" in scores else "baseline (majority class)"
-    name = "rmse" if "rmse" in scores else "error"
-    measured = ", ".join(text for name, text in told if math.isfinite(scores[name]))
-    return [(f"on {where}", measured), (baseline, f"{_SCORES[name][0]} {_score(name, scores[f'baseline_{name}'])}")]
+    measured = [
+        f"{_SCORES[name][0]} {_score(name, value)}"
+        for name, value in scores.items()
+        if name in _SCORES and math.isfinite(value)
+    ]
+    name, baseline = ("rmse", "mean") if "rmse" in scores else ("error", "majority class")
+    of_baseline = f"{_SCORES[name][0]} {_score(name, scores[f'baseline_{name}'])}"
+    return [(f"on {where}", ", ".join(measured)), (f"baseline ({baseline})", of_baseline)]
 
 
 def _score(name: str, value: float) -> str:
@@ -203,5 +209,5 @@ def _score(name: str, value: float) -> str:
 
 
 def notes(advice: Iterable[Advice]) -> list[str]:
-    """Return what seems wrong with the model, and which options may help; `about_problem` tells of columns."""
+    """Return what seems wrong with the model, and which options may help; advice on columns is in `about_problem`."""
     return [f"Note: {one.sentence()}" for one in advice if one.code not in ("near_numbers", "near_dates")]

@@ -1,4 +1,7 @@
-"""Load a data set by name as a scikit-learn Bunch of fresh arrays."""
+"""Load a data set by name as a scikit-learn Bunch of fresh arrays.
+
+NumPy is imported where arrays are made, so that the names and sizes of data sets can be listed without it.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,19 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ocrep.datasets.registry import DataSet, find
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from sklearn.utils import Bunch
-
 
 # ------------------------------------------------------------------------------
 # Delta Ailerons, the data set that is not bundled: find the user's copy or download one, and check it.
 
-
 FEATURE_NAMES = ("RollRate", "PitchRate", "currPitch", "currRoll", "diffRollRate")
-CSV, ARFF = "delta_ailerons.csv", "delta.ailerons.arff"
+CSV = "delta_ailerons.csv"
+ARFF = "delta.ailerons.arff"
 COMMIT = "c59f172882592bb58982cc54d2d3c8a2b57e9b73"
 FOLDER_URL = f"https://raw.githubusercontent.com/renatopp/arff-datasets/{COMMIT}/regression/"
 # Of the numbers as float64, not of a file: it does not depend on line endings or number formats, and one checksum
@@ -70,6 +71,8 @@ def read(path: Path, remedy: str) -> NDArray[np.float64]:
 
 def parse_csv(text: str) -> NDArray[np.float64]:
     """Return the numbers below the header row, separated by commas or spaces."""
+    import numpy as np
+
     rows = [line.replace(",", " ").split() for line in text.splitlines()[1:] if line.strip()]
     # + 0.0 turns -0.0 into 0.0: files may contain either, and their checksums differ.
     return np.array(rows, dtype=np.float64) + 0.0
@@ -86,6 +89,8 @@ def parse_arff(text: str) -> NDArray[np.float64]:
 
 def checksum(values: NDArray[np.float64]) -> str:
     """Return the SHA-256 of the numbers as little-endian float64, row by row."""
+    import numpy as np
+
     return hashlib.sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).hexdigest()
 
 
@@ -103,6 +108,7 @@ def _download() -> Path:
 
 
 # ------------------------------------------------------------------------------
+# All data sets.
 
 # The codes of Abalone's sex, the only input that is not a number, in the order of UCI's list.
 SEX = {"M": 0.0, "F": 1.0, "I": 2.0}
@@ -168,16 +174,14 @@ def _columns(record: DataSet) -> dict[str, Any]:
     """Data, target and their names, by the names of the Bunch."""
     import numpy as np
 
-    from ocrep.datasets import loader
-
     if not record.bundled:
-        values = loader.fetch()
-        names = list(loader.FEATURE_NAMES)
-        return {"data": values[:, :-1].copy(), "target": values[:, -1].copy(), "feature_names": names}
+        values = fetch()
+        return {"data": values[:, :-1].copy(), "target": values[:, -1].copy(), "feature_names": list(FEATURE_NAMES)}
     packed = files("ocrep.datasets").joinpath("data", f"{record.name}.csv.gz").read_bytes()
     header, *rows = csv.reader(gzip.decompress(packed).decode().splitlines())
     X = np.array([[SEX.get(cell, cell) for cell in row[:-1]] for row in rows], dtype=np.float64)
-    inputs, target = {"data": X, "feature_names": header[:-1]}, np.array([row[-1] for row in rows])
+    target = np.array([row[-1] for row in rows])
+    inputs = {"data": X, "feature_names": header[:-1]}
     if record.task == "regression":
         return inputs | {"target": target.astype(np.float64)}
     target_names, codes = np.unique(target, return_inverse=True)

@@ -62,9 +62,15 @@ class DataSet:
             Size, origin, citation, licence and notes, one on each line.
         """
         classes = f", {self.n_classes} classes" if self.n_classes else ""
-        told = {name: getattr(self, name.lower()) for name in ("Origin", "Citation", "Licence", "Notes")}
-        first = f"{self.name}: {self.task}, {self.n_rows} rows, {self.n_features} inputs{classes}"
-        return "\n".join([first, *(f"{name}: {text}" for name, text in told.items() if text)])
+        lines = [
+            f"{self.name}: {self.task}, {self.n_rows} rows, {self.n_features} inputs{classes}",
+            f"Origin: {self.origin}",
+            f"Citation: {self.citation}",
+            f"Licence: {self.licence}",
+        ]
+        if self.notes:
+            lines += [f"Notes: {self.notes}"]
+        return "\n".join(lines)
 
 
 class DataSets(tuple[DataSet, ...]):
