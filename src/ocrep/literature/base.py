@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ocrep._documentation import Documented, Linked
+from ocrep._documentation import Documented, Linked, shown_in_short
 from ocrep._errors import unchanged_on_error
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import random_numbers
@@ -131,15 +131,13 @@ class MixedMap:
     inputs: np.ndarray
     maps: tuple[HiddenMap, ...]
 
+    __repr__ = shown_in_short
+
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The units' outputs, of shape (n_samples, n_units)."""
         first = self.maps[0]
         linear = ((X - first.center) * first.scale)[:, self.inputs]
         return np.hstack([linear, *(part(X) for part in self.maps)])
-
-    def __repr__(self) -> str:
-        linear, *hidden = self.sizes
-        return f"MixedMap({linear} linear and {' + '.join(map(str, hidden))} hidden units)"
 
     @property
     def sizes(self) -> tuple[int, ...]:
