@@ -33,7 +33,7 @@ class Method(Documented, Linked, Summarized, BaseEstimator, ABC):
     ----------
     n_hidden_ : int
         Number of hidden units.
-    coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
+    output_coef_ : ndarray of shape (n_hidden_,) or (n_targets, n_hidden_)
         Output weights.
     intercept_ : float or ndarray of shape (n_targets,)
         The constant.
@@ -154,7 +154,7 @@ class MixedMap:
 
 
 class SelectedUnits(MultiOutputMixin, RegressorMixin, Method):
-    """A regressor on some of its candidate units: `map_` maps inputs to them, and `coef_` holds their weights."""
+    """A regressor on some of its candidate units: `map_` maps inputs to them, and `output_coef_` holds their weights."""
 
     map_: Any
 
@@ -162,12 +162,12 @@ class SelectedUnits(MultiOutputMixin, RegressorMixin, Method):
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         weights, intercept = self._select(X, y.reshape(len(y), -1).astype(np.float64))
         single = y.ndim == 1
-        self.coef_ = weights[:, 0] if single else weights.T
+        self.output_coef_ = weights[:, 0] if single else weights.T
         self.intercept_ = float(intercept[0]) if single else intercept
 
     def _predict(self, X: Any) -> np.ndarray:
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return self.map_(X) @ self.coef_.T + self.intercept_
+        return self.map_(X) @ self.output_coef_.T + self.intercept_
 
     @abstractmethod
     def _select(self, X: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -33,7 +33,7 @@ from ocrep.literature.base import Method
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
 
-_COPIED = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "coef_", "intercept_", "n_hidden_", "layer_")
+_COPIED = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "output_coef_", "intercept_", "n_hidden_", "layer_")
 """The attributes of the network that the estimator has too."""
 
 
@@ -92,7 +92,7 @@ class NetworkClassifier(ClassifierMixin, NetworkBased):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    coef_ : ndarray of shape (1, n_hidden_) or (n_classes, n_hidden_)
+    output_coef_ : ndarray of shape (1, n_hidden_) or (n_classes, n_hidden_)
         Output weights.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         0: the method has no intercept.

@@ -98,7 +98,8 @@ def network_of(model: Any) -> Network:
     hidden = hidden_of(model)
     if isinstance(model, RandomLayer):
         return Network(hidden)
-    output = np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_)
+    weights = model.output_coef_ if hasattr(model, "output_coef_") else model.coef_
+    output = np.atleast_2d(weights).T.astype(np.float64), np.atleast_1d(model.intercept_)
     if not is_classifier(model):
         return Network(hidden, (output,))
     if model.multilabel_:

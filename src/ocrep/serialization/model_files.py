@@ -180,7 +180,7 @@ def _check_saveable(model: Any) -> None:
         raise TypeError(f"save_model writes scikit-learn estimators, and this is a {type(model).__name__}.")
     parameters = model.get_params(deep=True)
     for part in (model, *parameters.values()):
-        weights = getattr(part, "coef_", None)
+        weights = getattr(part, "output_coef_", getattr(part, "coef_", None))
         if is_array_api_obj(weights) and not is_numpy_array(weights):
             raise ModelFileError(
                 "The model was trained on arrays of another library or device, and a model file holds NumPy arrays "
