@@ -178,7 +178,7 @@ def as_graph(model: PinvRegressor, dtype: type) -> bytes:
         "scale": layer.scale,
         "weights": layer.weights,
         "biases": layer.biases,
-        "out": model.coef_[:, None],
+        "out": model.output_coef_[:, None],
     }
     steps = [("Sub", "X center", "a"), ("Mul", "a scale", "b"), ("MatMul", "b weights", "c"), ("Add", "c biases", "d")]
     steps += [("Sigmoid", "d", "e"), ("MatMul", "e out", "y")]

@@ -1,12 +1,20 @@
 """How many rows each worker takes at a time: as many as memory and caches allow, and as many as the others."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ocrep._linalg.passes import reflected_rows
+from support.encoded import encoded_rows
 
 from ocrep._linalg.parallel import BLOCK_ENTRIES, WIDEST_SHARED, WORKER_ENTRIES, chunk_rows, item_rows, workers_for
 from ocrep._linalg.parallel import CHUNK_ENTRIES as CHUNK
+from ocrep._linalg.solve import ByFold
+
+
+def reflected_rows(n_features, workers):
+    """Rows that a worker reduces by reflections at a time."""
+    rows = encoded_rows(np.ones((1, n_features)), np.ones((1, 1)))
+    return ByFold.reflections(False, None).chunk_size(rows.encoder, workers)
 
 
 def test_workers_and_their_memory_are_bounded_however_many_threads_there_are(workers):
@@ -49,7 +57,7 @@ def test_every_worker_takes_as_many_items_of_equal_height(chunk, workers, n_fold
 @pytest.mark.parametrize("workers", [1, 2, 8, 16, 64])
 @pytest.mark.parametrize("width", [3, 100, 500, 1000])
 def test_reflections_take_one_to_four_rows_per_column_so_that_all_workers_have_room(width, workers):
-    height = reflected_rows(width, workers, copies=2)
+    height = reflected_rows(width, workers)
     assert width <= height <= 4 * width
     held = 2 * height * width + 3 * width**2
     assert height == width or workers * held <= WORKER_ENTRIES
@@ -57,4 +65,4 @@ def test_reflections_take_one_to_four_rows_per_column_so_that_all_workers_have_r
 
 def test_reflections_of_500_features_use_16_workers(workers):
     workers(16)
-    assert workers_for(500, 2 * reflected_rows(500, 16, copies=2)) == 16
+    assert workers_for(500, 2 * reflected_rows(500, 16)) == 16

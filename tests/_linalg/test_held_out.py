@@ -6,14 +6,13 @@ import mpmath
 import numpy as np
 import pytest
 from support.device import on_device
+from support.encoded import counted, encoded_rows
 
 from ocrep import TikhonovRegressor, rules
 from ocrep._linalg import held_out
 from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.folds import held_out as held_out_pairs
 from ocrep._linalg.held_out import HELD_OUT_ERROR, are_proved, errors_from_rows
-from ocrep._linalg.parallel import RowBlocks
-from ocrep._linalg.passes import LocalPasses
 from ocrep._linalg.solve import solve
 
 N, M, BLOCK = 240, 6, 60
@@ -36,17 +35,11 @@ def problem(kappa, signal="every direction", noise=0.5):
 class Rows:
     """Rows in blocks, which count how often they are read."""
 
-    def __init__(self, H, T, weight=None):
-        self.arrays, self.n_reads = (H, T, weight), 0
+    def __init__(self, H, T, weight=None, fold=None):
+        self.encoded, self.reads = counted(encoded_rows(H, T, weight, fold=fold, block=BLOCK))
 
-    def __call__(self):
-        self.n_reads += 1
-        for start in range(0, N, BLOCK):
-            yield tuple(a if a is None else a[start : start + BLOCK, ...] for a in self.arrays)
-
-    @property
-    def passes(self):
-        return LocalPasses(RowBlocks(self))
+    def solved(self, *, intercept):
+        return solve(self.encoded.rows, self.encoded.encoder, PLAN, intercept=intercept)
 
 
 exactly = np.vectorize(mpmath.mpf, otypes=[object])
@@ -81,7 +74,7 @@ def held_out_errors(solved, gamma, rows):
 
 def from_rows(folds, gamma, rows):
     """The errors of the only target."""
-    return [float(errors[0]) for errors in errors_from_rows(folds, gamma, rows.passes)]
+    return [float(errors[0]) for errors in errors_from_rows(folds, gamma, rows.encoded.rows, rows.encoded.encoder)]
 
 
 def differences(found, exact):
@@ -95,7 +88,7 @@ def test_errors_are_those_of_refitting_in_fifty_digits(kappa, signal, intercept,
     H, T = problem(kappa, signal)
     weight = np.random.default_rng(2).uniform(0.5, 2.0, N) if weighted else None
     rows = Rows(H, T, weight)
-    solved = solve(rows.passes, intercept=intercept, folds=PLAN)
+    solved = rows.solved(intercept=intercept)
     if kappa not in (3e4, 1e11):  # which lie on one side of a switch or on the other
         assert solved.route == ("gram" if kappa == 3e2 or (kappa == 1e4 and signal == "strongest") else "refined")
     for gamma in (EPS, 1e-12, 1e-8, 1e-4):
@@ -117,12 +110,12 @@ def test_errors_are_those_of_refitting_in_fifty_digits(kappa, signal, intercept,
 def test_rows_are_read_again_only_where_sums_do_not_prove_the_errors(kappa, gamma, n_reads):
     H, T = problem(kappa, "strongest" if kappa < 1e6 else "every direction", 2.0)
     rows = Rows(H, T)
-    solved = solve(rows.passes, intercept=True, folds=PLAN)
+    solved = rows.solved(intercept=True)
     assert solved.route == ("gram" if kappa < 1e6 else "refined")
     assert are_proved(solved.folds, gamma, solved.route) == (n_reads == 0)
-    rows.n_reads = 0
+    rows.reads.clear()
     held_out_errors(solved, gamma, rows)
-    assert rows.n_reads == n_reads
+    assert len(rows.reads) == n_reads
 
 
 @pytest.mark.parametrize("kappa", [1e4, 1e8])
@@ -130,7 +123,7 @@ def test_the_switch_is_where_the_bound_says(kappa):
     """On both sides of it the errors are right; the γ at which it lies is found by bisection."""
     H, T = problem(kappa, "strongest" if kappa < 1e6 else "every direction", 2.0)
     rows = Rows(H, T)
-    solved = solve(rows.passes, intercept=False, folds=PLAN)
+    solved = rows.solved(intercept=False)
     low, high = 1e-15, 1.0
     while high > 1.001 * low:
         middle = (low * high) ** 0.5
@@ -142,16 +135,12 @@ def test_the_switch_is_where_the_bound_says(kappa):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-def test_one_step_of_refinement_mends_factors_of_rows_in_single_precision(intercept, monkeypatch):
+def test_one_step_of_refinement_mends_factors_of_rows_in_single_precision(intercept):
     """Weights that are wrong by 10⁻⁵ give errors that are wrong by its square."""
     H, T = problem(3e2)
     weight = np.random.default_rng(2).uniform(0.5, 2.0, N)
-    rough = Rows(H.astype(np.float32).astype(float), T, weight)
-    fold = PLAN.of(H)
-    monkeypatch.setattr(
-        FoldPlan, "of", lambda self, X: fold[[np.flatnonzero((abs(H - x) < 1e-6).all(1))[0] for x in X]]
-    )
-    folds = solve(rough.passes, intercept=intercept, folds=PLAN).folds
+    rough = Rows(H.astype(np.float32).astype(float), T, weight, PLAN.of(H))
+    folds = rough.solved(intercept=intercept).folds
     gamma = 1e-7
     exact, sizes = refitted(H, T, gamma, intercept, weight)
     plain = differences(folds.squared_errors(np.array([gamma]))[:, 0], exact)
@@ -175,7 +164,7 @@ def test_hostile_folds(hostile):
     else:
         T = H @ np.ones((M, 1))
     rows = Rows(H, T)
-    solved = solve(rows.passes, intercept=False, folds=PLAN)
+    solved = rows.solved(intercept=False)
     for gamma in (1e-10, 1e-4):
         exact, sizes = refitted(H, T, gamma, False)
         found = held_out_errors(solved, gamma, rows)
@@ -190,12 +179,12 @@ def test_targets_with_gammas_of_their_own_have_the_errors_that_they_have_alone(k
     other = -t if kappa < 1e6 else t[::-1]  # in no weak direction either, so that products prove themselves
     T, gammas = np.hstack([t, 1e3 * other]), np.array([1e-14, 1e-4])
     rows = Rows(H, T)
-    solved = solve(rows.passes, intercept=intercept, folds=PLAN)
-    found = np.stack(errors_from_rows(solved.folds, gammas, rows.passes))
+    solved = rows.solved(intercept=intercept)
+    found = np.stack(errors_from_rows(solved.folds, gammas, rows.encoded.rows, rows.encoded.encoder))
     proofs = []
     for q, gamma in enumerate(gammas):
         alone = Rows(H, T[:, [q]])
-        folds = solve(alone.passes, intercept=intercept, folds=PLAN).folds
+        folds = alone.solved(intercept=intercept).folds
         np.testing.assert_allclose(found[:, q], from_rows(folds, gamma, alone), rtol=1e-9)
         proofs.append(are_proved(folds, gamma, solved.route))
         both = np.full(2, gamma)
@@ -211,10 +200,10 @@ def test_arrays_of_another_library_give_the_same(kappa):
     here, there = Rows(H, T), Rows(on_device(H), on_device(T))
     errors = []
     for rows in (here, there):
-        solved = solve(rows.passes, intercept=True, folds=PLAN)
+        solved = rows.solved(intercept=True)
         assert not are_proved(solved.folds, 1e-13, solved.route)
         errors.append(from_rows(solved.folds, 1e-13, rows))
-        assert rows.n_reads == 2
+        assert len(rows.reads) == 2
     np.testing.assert_allclose(*errors, rtol=1e-10)
 
 

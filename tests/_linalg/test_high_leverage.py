@@ -4,10 +4,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 from support.device import on_device, to_numpy
+from support.encoded import counted, encoded_rows
 
 from ocrep import Factor
 from ocrep._linalg.leave_one_out import left_out_errors, left_out_outputs, press, press_by_target
-from ocrep._linalg.parallel import RowBlocks
 
 SENTINELS = [1e7, 1e10, 1e12]
 intercepts = pytest.mark.parametrize("intercept", [False, True])
@@ -42,8 +42,7 @@ def lone(sentinel, n=20, n_features=4, n_targets=1):
 
 
 def rows_of(H, T, weight=None, block=6):
-    cuts = [slice(s, min(s + block, H.shape[0])) for s in range(0, H.shape[0], block)]
-    return RowBlocks(lambda: iter([(H[c, :], T[c, :], None if weight is None else weight[c]) for c in cuts]))
+    return encoded_rows(H, T, weight, block=block)
 
 
 def outputs(spectrum, rows, gamma):
@@ -67,7 +66,7 @@ def test_a_sentinel_is_left_out_as_a_refit_leaves_it_out(sentinel, intercept):
 def test_with_more_features_than_rows_a_sentinel_costs_no_more_digits_than_it_has(sentinel, intercept):
     H, T = lone(sentinel, 10, 12)
     spectrum = Factor.of(H, T, intercept=intercept).spectrum()
-    backwards = RowBlocks(lambda: iter([(H[::-1], T[::-1], None)]))
+    backwards = encoded_rows(H[::-1], T[::-1])
     exact, _ = without_one(H, T, 0.1, intercept, np.ones(10))
     tolerance = 1e3 * np.finfo(float).eps * sentinel
     np.testing.assert_allclose(outputs(spectrum, rows_of(H, T), 0.1), exact, rtol=tolerance, atol=tolerance)
@@ -152,17 +151,6 @@ def test_columns_that_only_such_rows_have_need_no_penalty(gamma, intercept):
     assert np.isfinite(press(spectrum, rows_of(H, T), np.array([gamma]))).all()
 
 
-def counted(H, T, weight=None):
-    """Rows, and a list that grows by one each time they are read."""
-    rows, reads = rows_of(H, T, weight), []
-
-    def read():
-        reads.append(1)
-        return rows.read()
-
-    return RowBlocks(read), reads
-
-
 def test_ordinary_rows_and_rows_that_alone_decide_a_column_are_read_once():
     H, T = lone(1.0, 60, 12)
     H[:, 5] = np.arange(60) == 9
@@ -171,7 +159,7 @@ def test_ordinary_rows_and_rows_that_alone_decide_a_column_are_read_once():
         powers = np.vander(np.linspace(0.0, 1.0, n_rows), 12)
         problems.append((powers, powers[:, :1], 1e-20))
     for H, T, gamma in problems:
-        rows, reads = counted(H, T)
+        rows, reads = counted(rows_of(H, T))
         press(Factor.of(H, T, intercept=True).spectrum(), rows, np.array([gamma]))
         assert len(reads) <= 1
     rows, reads = counted(*lone(1e10))
@@ -266,7 +254,7 @@ def test_work_does_not_grow_with_the_number_of_such_rows(make, monkeypatch):
         H, T = make(n_single)
         spectrum = Factor.of(H, T, intercept=True).spectrum()
         calls.clear()
-        rows, reads = counted(H, T)
+        rows, reads = counted(rows_of(H, T))
         found = press(spectrum, rows, np.array([1e-3, 1.0]))
         assert np.isfinite(found).all()
         assert len(reads) <= 4

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.device import on_device
+from support.encoded import encoded_rows, fold_factors
 from support.problems import numbers_of, random_problem, with_condition
 
 from ocrep import Factor, rules
@@ -16,8 +17,7 @@ SHAPES = {"tall": (160, 10), "training wide": (60, 50), "wide": (45, 60), "folds
 
 
 def folds_of(H, T, *, intercept=True, weight=None, plan=FoldPlan()):  # noqa: B008 - frozen
-    blocks = [(numbers_of(H), H, T.reshape(len(T), -1), weight)]
-    return FoldFactors.empty(plan).absorb(blocks, intercept=intercept, encode=lambda block: block[1:])
+    return fold_factors(encoded_rows(H, T, weight, fold=plan.of(numbers_of(H))), plan, intercept=intercept)
 
 
 def problem(shape, n_targets=2, kappa=None):

@@ -1,6 +1,7 @@
 """Exact cross-validation against brute force: every fold, every row, really left out and refitted."""
 
 import dataclasses
+import functools
 import itertools
 import pickle
 
@@ -10,12 +11,12 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_swiss_roll
 from sklearn.linear_model import RidgeCV
+from support.encoded import encoded_rows, fold_factors
 from support.problems import augmented_solution, choose, evidence, numbers_of, random_problem, with_condition
 
 from ocrep import Factor, RandomLayer, rules
 from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs, press
-from ocrep._linalg.parallel import RowBlocks
 from ocrep._training.recipe import plan_of
 from ocrep.rules.cross_validation import HeldOutErrors, fold_errors, misclassified
 
@@ -234,7 +235,7 @@ def test_ocrep_cv_lies_between_ocrep_and_cross_validation():
 
 def test_folds_of_rows_without_weight_still_tell_that_there_were_rows():
     H, T = problem("tall")
-    folds = FoldFactors.empty(FoldPlan()).absorb([(H, T, np.zeros(len(H)))], intercept=True)
+    folds = fold_factors(encoded_rows(H, T, np.zeros(len(H))), FoldPlan(), intercept=True)
     assert folds.filled == ()
     assert folds.merged().counts.n_seen > 0
     assert folds.merged().counts.weight_sum == 0.0
@@ -242,10 +243,10 @@ def test_folds_of_rows_without_weight_still_tell_that_there_were_rows():
 
 def test_blocks_and_order_of_merging_do_not_matter():
     H, T = problem("tall")
-    whole = FoldFactors.empty(FoldPlan()).absorb([(H, T, None)], intercept=True)
-    parts = FoldFactors.empty(FoldPlan())
-    for a, b in itertools.pairwise([0, 3, 4, 25, 40]):
-        parts = parts.absorb([(H[a:b], T[a:b], None)], intercept=True)
+    whole = fold_factors(encoded_rows(H, T), FoldPlan(), intercept=True)
+    cuts = itertools.pairwise([0, 3, 4, 25, 40])
+    each = [fold_factors(encoded_rows(H[a:b], T[a:b]), FoldPlan(), intercept=True) for a, b in cuts]
+    parts = functools.reduce(FoldFactors.merge, each)
     gammas = np.array([1e-4, 1.0])
     np.testing.assert_allclose(mean_squared_error(parts, gammas), mean_squared_error(whole, gammas), rtol=1e-11)
     np.testing.assert_allclose(
@@ -323,7 +324,7 @@ def test_bad_options_raise_errors(make, message):
 def test_too_few_rows_for_folds_are_judged_by_gcv_with_a_warning(rule):
     H, T = problem("tall")
     one = np.repeat(H[:1], 5, axis=0), np.repeat(T[:1], 5, axis=0)  # duplicates share a fold
-    folds = FoldFactors.empty(rule.folds).absorb([(*one, None)], intercept=False)
+    folds = fold_factors(encoded_rows(*one), rule.folds, intercept=False)
     spectrum = Factor.of(*one).spectrum()
     with pytest.warns(UserWarning, match=r"5 sample\(s\) are too few or too alike: gamma='gcv' was used"):
         choice = rule.choose(spectrum, folds=folds)
@@ -334,7 +335,7 @@ def test_too_few_rows_for_folds_are_judged_by_gcv_with_a_warning(rule):
 def test_what_a_rule_lacks_is_named_with_the_argument_to_change():
     H, T = problem("tall")
     spectrum = Factor.of(H, T).spectrum()
-    folds = FoldFactors.empty(FoldPlan(3)).absorb([(H, T, None)], intercept=False)
+    folds = fold_factors(encoded_rows(H, T), FoldPlan(3), intercept=False)
     cases = [
         (rules.KFold(), {}, "store_folds=True"),
         (rules.OCRePCV(), {}, "store_folds=True"),
@@ -382,7 +383,7 @@ def test_a_row_that_alone_decides_a_direction_is_left_out_exactly(gamma, interce
     H[7, 0] = 1.0
     T = rng.standard_normal((40, 2))
     spectrum = Factor.of(H, T, intercept=intercept).spectrum()
-    rows = RowBlocks(lambda: iter([(H, T, None)]))
+    rows = encoded_rows(H, T)
     lost = 0.0
     for i in range(40):
         others = np.arange(40) != i
@@ -405,7 +406,8 @@ def test_leaving_out_at_no_regularization_is_the_limit_with_more_units_than_rows
 def test_gammas_in_pieces_give_the_same_answers(monkeypatch):
     H, T = problem("tall")
     spectrum, more = evidence(H, T, rules.KFold(scoring="error"), labels=True)
-    codes = RowBlocks(lambda: ((h, np.sign(t), w) for h, t, w in more["rows"].blocks()), labels=True)
+    fold = FoldPlan().of(numbers_of(H))
+    codes = encoded_rows(H, np.sign(T), fold=fold, labels=True)
     gammas = np.logspace(-6, 2, 23)
 
     def answers():
@@ -423,7 +425,7 @@ def test_gammas_in_pieces_give_the_same_answers(monkeypatch):
 
 def test_copies_of_folds_do_not_copy_their_caches():
     H, T = problem("tall")
-    folds = FoldFactors.empty(FoldPlan()).absorb([(H, T, None)], intercept=True)
+    folds = fold_factors(encoded_rows(H, T), FoldPlan(), intercept=True)
     gammas = np.array([0.1])
     before = mean_squared_error(folds, gammas)
     again = pickle.loads(pickle.dumps(folds))
@@ -443,8 +445,7 @@ def test_a_fold_without_weight_is_not_held_out():
         lost += np.sum((T[fold == v] - H[fold == v] @ W - b) ** 2)
     expected = lost / (fold != 1).sum() / 2
     assert mean_squared_error(more["folds"], np.array([0.5]))[0] == pytest.approx(expected, rel=1e-10)
-    rows = more["rows"]
-    codes = RowBlocks(rows.read, lambda raw: (raw[1], np.sign(raw[2]), raw[3]), labels=True)
+    codes = encoded_rows(H, np.sign(T), w, fold=fold, labels=True)
     assert 0 <= misclassified(more["folds"], codes, np.array([0.5]))[0] <= 1
 
 

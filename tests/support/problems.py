@@ -1,10 +1,9 @@
 """Problems that the tests share: matrices with a spectrum made to order, and smooth targets."""
 
 import numpy as np
+from support.encoded import encoded_rows, fold_factors
 
 from ocrep import Factor
-from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.parallel import RowBlocks
 
 PAPER = {"gamma": "ocrep", "direct_link": False, "fit_intercept": False}
 """The network of the paper."""
@@ -55,16 +54,9 @@ def numbers_of(H):
 def evidence(H, T, rule, *, intercept=False, sample_weight=None, labels=False, block=17):
     """Spectrum, folds and rows for a rule, cut into blocks."""
     T = T.reshape(len(T), -1)
-    arrays = numbers_of(H), H, T, sample_weight
-
-    def read():
-        for a in range(0, len(H), block):
-            yield tuple(None if values is None else values[a : a + block] for values in arrays)
-
-    rows = RowBlocks(read, lambda raw: raw[1:], labels=labels)
-    folds = None
-    if rule.folds is not None:
-        folds = FoldFactors.empty(rule.folds).absorb(rows.read(), intercept=intercept, encode=rows.encode)
+    fold = None if rule.folds is None else rule.folds.of(numbers_of(H))
+    rows = encoded_rows(H, T, sample_weight, fold=fold, labels=labels, block=block)
+    folds = None if rule.folds is None else fold_factors(rows, rule.folds, intercept=intercept)
     factor = Factor.of(H, T, sample_weight=sample_weight, intercept=intercept)
     return factor.spectrum(), {"folds": folds, "rows": rows}
 

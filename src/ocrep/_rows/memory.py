@@ -227,7 +227,13 @@ def _on_device(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, A
 def encoded_arrays(block: Block, *, labels: bool = False, several: bool = False) -> EncodedRows:
     """Rows whose X is H and whose y is T already, for what reads encoded rows."""
     encoder = Encoder(
-        _as_it_is, _as_encoded, len(block), block.X.shape[1], block.y.shape[1], labels=labels, several=several
+        _as_it_is,
+        _as_encoded,
+        block_size=len(block),
+        n_features=block.X.shape[1] if isinstance(block.X, np.ndarray) else None,
+        n_targets=block.y.shape[1],
+        labels=labels,
+        several=several,
     )
     return EncodedRows(MemoryRows.of_block(block), encoder)
 
