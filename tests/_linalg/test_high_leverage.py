@@ -162,7 +162,7 @@ def test_ordinary_rows_and_rows_that_alone_decide_a_column_are_read_once():
         rows, reads = counted(rows_of(H, T))
         press(Factor.of(H, T, intercept=True).spectrum(), rows, np.array([gamma]))
         assert len(reads) <= 1
-    rows, reads = counted(*lone(1e10))
+    rows, reads = counted(rows_of(*lone(1e10)))
     press(Factor.of(*lone(1e10), intercept=True).spectrum(), rows, np.array([1.0]))
     assert len(reads) > 1
 
