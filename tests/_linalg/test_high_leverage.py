@@ -34,7 +34,7 @@ def without_one(H, T, gamma, intercept, weight, one=False):
         return np.array(found), np.array(spread)
 
 
-def lone(sentinel, n=20, n_features=4, n_targets=1):
+def with_sentinel(sentinel, n=20, n_features=4, n_targets=1):
     rng = np.random.default_rng(0)
     H, T = rng.standard_normal((n, n_features)), rng.standard_normal((n, n_targets))
     H[7, 1] = sentinel
@@ -52,7 +52,7 @@ def outputs(spectrum, rows, gamma):
 @pytest.mark.parametrize("sentinel", SENTINELS)
 @intercepts
 def test_a_sentinel_is_left_out_as_a_refit_leaves_it_out(sentinel, intercept):
-    H, T = lone(sentinel)
+    H, T = with_sentinel(sentinel)
     spectrum = Factor.of(H, T, intercept=intercept).spectrum()
     for gamma in (1e-6, 1.0, 1e6):
         exact, _ = without_one(H, T, gamma, intercept, np.ones(20))
@@ -64,7 +64,7 @@ def test_a_sentinel_is_left_out_as_a_refit_leaves_it_out(sentinel, intercept):
 @pytest.mark.parametrize("sentinel", SENTINELS)
 @intercepts
 def test_with_more_features_than_rows_a_sentinel_costs_no_more_digits_than_it_has(sentinel, intercept):
-    H, T = lone(sentinel, 10, 12)
+    H, T = with_sentinel(sentinel, 10, 12)
     spectrum = Factor.of(H, T, intercept=intercept).spectrum()
     backwards = encoded_rows(H[::-1], T[::-1])
     exact, _ = without_one(H, T, 0.1, intercept, np.ones(10))
@@ -75,7 +75,7 @@ def test_with_more_features_than_rows_a_sentinel_costs_no_more_digits_than_it_ha
 
 @intercepts
 def test_weights_and_several_targets(intercept):
-    H, T = lone(1e10, n_targets=2)
+    H, T = with_sentinel(1e10, n_targets=2)
     weight = np.random.default_rng(1).uniform(0.2, 3.0, 20)
     weight[3] = 0.0
     spectrum, rows = Factor.of(H, T, sample_weight=weight, intercept=intercept).spectrum(), rows_of(H, T, weight)
@@ -88,7 +88,7 @@ def test_weights_and_several_targets(intercept):
 
 @intercepts
 def test_of_a_sentinel_seen_twice_one_is_left_out(intercept):
-    H, T = lone(1e10)
+    H, T = with_sentinel(1e10)
     weight = 1.0 + np.arange(20) % 2
     spectrum, rows = Factor.of(H, T, sample_weight=weight, intercept=intercept).spectrum(), rows_of(H, T, weight)
     exact, _ = without_one(H, T, 0.5, intercept, weight, one=True)
@@ -97,7 +97,7 @@ def test_of_a_sentinel_seen_twice_one_is_left_out(intercept):
 
 @intercepts
 def test_errors_over_their_deviation_equal_refits(intercept):
-    H, T = lone(1e10)
+    H, T = with_sentinel(1e10)
     spectrum = Factor.of(H, T, intercept=intercept).spectrum()
     errors = np.concatenate([e for e, _ in left_out_errors(spectrum, rows_of(H, T), 0.5)])
     exact, spread = without_one(H, T, 0.5, intercept, np.ones(20))
@@ -106,7 +106,7 @@ def test_errors_over_their_deviation_equal_refits(intercept):
 
 @intercepts
 def test_of_several_sentinels_each_is_left_out_among_the_others(intercept):
-    H, T = lone(1e9)
+    H, T = with_sentinel(1e9)
     H[11, 2] = -3e9
     exact, _ = without_one(H, T, 0.5, intercept, np.ones(20))
     ours = outputs(Factor.of(H, T, intercept=intercept).spectrum(), rows_of(H, T), 0.5)
@@ -117,8 +117,8 @@ def test_of_several_sentinels_each_is_left_out_among_the_others(intercept):
 @pytest.mark.parametrize("n_features", [1, 4])
 @intercepts
 def test_a_sentinel_in_every_column_is_left_out_as_refits_leave_it_out(sentinel, n_features, intercept):
-    """All directions are then decided by one row each, and what the other rows say is rounding beside it."""
-    H, T = lone(1.0)
+    """All directions are then decided by one row each, and what the other rows say is rounding in comparison."""
+    H, T = with_sentinel(1.0)
     H = H[:, :n_features].copy()
     H[np.arange(n_features), np.arange(n_features)] = sentinel * (1.0 + np.arange(n_features))
     spectrum = Factor.of(H, T, intercept=intercept).spectrum()
@@ -131,7 +131,7 @@ def test_a_sentinel_in_every_column_is_left_out_as_refits_leave_it_out(sentinel,
 
 def test_without_the_sentinel_there_are_more_directions():
     """Beside 10¹⁷ all other columns are below the rank tolerance."""
-    H, T = lone(1e17)
+    H, T = with_sentinel(1e17)
     exact, _ = without_one(H, T, 1.0, True, np.ones(20))
     ours = outputs(Factor.of(H, T, intercept=True).spectrum(), rows_of(H, T), 1.0)
     np.testing.assert_allclose(ours[7], exact[7], rtol=1e-10)
@@ -152,7 +152,7 @@ def test_columns_that_only_such_rows_have_need_no_penalty(gamma, intercept):
 
 
 def test_ordinary_rows_and_rows_that_alone_decide_a_column_are_read_once():
-    H, T = lone(1.0, 60, 12)
+    H, T = with_sentinel(1.0, 60, 12)
     H[:, 5] = np.arange(60) == 9
     problems = [(H, T, 1.0)]
     for n_rows in (11, 12, 60):  # of condition 10⁸ and more
@@ -162,13 +162,13 @@ def test_ordinary_rows_and_rows_that_alone_decide_a_column_are_read_once():
         rows, reads = counted(rows_of(H, T))
         press(Factor.of(H, T, intercept=True).spectrum(), rows, np.array([gamma]))
         assert len(reads) <= 1
-    rows, reads = counted(rows_of(*lone(1e10)))
-    press(Factor.of(*lone(1e10), intercept=True).spectrum(), rows, np.array([1.0]))
+    rows, reads = counted(rows_of(*with_sentinel(1e10)))
+    press(Factor.of(*with_sentinel(1e10), intercept=True).spectrum(), rows, np.array([1.0]))
     assert len(reads) > 1
 
 
 def singles(n_single, n=400, seed=0, n_targets=1):
-    """Columns each of which is 1 in one row only, beside units so alike that H is nearly singular."""
+    """Columns each of which is 1 in one row only, and units so alike that H is nearly singular."""
     rng = np.random.default_rng(seed)
     X, E = rng.uniform(-1.0, 1.0, (n, 2)), np.zeros((n, n_single))
     E[np.arange(n_single), np.arange(n_single)] = 1.0
@@ -243,7 +243,7 @@ def test_arrays_of_another_library_give_the_same():
 
 
 @pytest.mark.parametrize(
-    "make", [singles, lambda m: (lone(1.0, 700, m)[0] + 1e10 * np.eye(700, m), lone(1.0, 700, m)[1])]
+    "make", [singles, lambda m: (with_sentinel(1.0, 700, m)[0] + 1e10 * np.eye(700, m), with_sentinel(1.0, 700, m)[1])]
 )
 def test_work_does_not_grow_with_the_number_of_such_rows(make, monkeypatch):
     """Neither passes over the rows nor factorizations: 150 sentinels once took as many refits."""

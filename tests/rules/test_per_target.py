@@ -13,7 +13,7 @@ from ocrep._linalg.spectrum import direction_sums
 from ocrep.rules.base import PerTarget, choice_of
 from ocrep.rules.criteria import CriterionRule
 from ocrep.rules.cross_validation import HeldOutErrors
-from ocrep.rules.search import Searched, _zeros, minimise, refine_by_slope
+from ocrep.rules.search import Searched, minimise, refine_by_slope, root
 
 EVERY_RULE = [rules.Discrepancy(noise=1.0) if name == "discrepancy" else rules.resolve(name) for name in rules.names()]
 CRITERIA = [rule for rule in EVERY_RULE if isinstance(rule, CriterionRule)]
@@ -221,26 +221,29 @@ def test_the_complex_step_is_the_derivative_by_log_gamma(rule):
     np.testing.assert_allclose(searched.slope(x[[3, 1]], every[[3, 1]]), found[[3, 1]], rtol=1e-12)
 
 
-def test_zeros_are_those_of_brents_method():
+def test_roots_of_several_functions_are_those_of_brents_method():
     rng = np.random.default_rng(0)
     a, b, c = rng.uniform(0.5, 3.0, 40), rng.uniform(-2.0, 2.0, 40), rng.uniform(0.1, 30.0, 40)
+    b[:2] = -5.0, 5.0  # outside the range
 
-    def function(x, some):
-        return np.arctan(c[some] * (x - b[some])) + 0.1 * a[some] * (x - b[some]) ** 3
+    def function(gamma, some):
+        x = np.log(gamma) - b[some]
+        return np.arctan(c[some] * x) + 0.1 * a[some] * x**3
 
-    low, high = b - rng.uniform(0.1, 4.0, 40), b + rng.uniform(0.1, 4.0, 40)
-    every = np.arange(40)
-    found = _zeros(function, low, high, function(low, every), function(high, every))
-    for q in range(40):
-        expected = brentq(lambda x, q=q: float(function(np.array([x]), np.array([q]))[0]), low[q], high[q], xtol=1e-13)
-        assert found[q] == pytest.approx(expected, abs=1e-10)
+    low, high = np.exp(-4.0), np.exp(4.0)
+    found, edge = root(function, low, high, 40)
+    assert edge.tolist() == ["low", "high", *[""] * 38]
+    assert found[:2].tolist() == [low, high]
+    for q in range(2, 40):
+        expected = brentq(lambda x, q=q: float(function(np.exp([x]), np.array([q]))[0]), -4.0, 4.0, xtol=1e-13)
+        assert np.log(found[q]) == pytest.approx(expected, abs=1e-10)
 
 
-def test_a_step_is_found_by_halving_and_without_a_warning():
+def test_a_step_is_found_by_bisection_and_without_a_warning():
     """Equal values have no quadratic through them."""
-    at = np.array([0.3, -0.7])
-    found = _zeros(lambda x, some: np.sign(x - at[some]), np.full(2, -1.0), np.ones(2), -np.ones(2), np.ones(2))
-    np.testing.assert_allclose(found, at, atol=1e-10)
+    at = np.array([0.3, 0.7])
+    found, _ = root(lambda gamma, some: np.sign(gamma - at[some]), 0.1, 1.0, 2)
+    np.testing.assert_allclose(found, at, rtol=1e-10)
 
 
 def test_a_criterion_with_several_minima_is_refined_to_one_that_is_as_good_as_the_grid():

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ocrep._rows.memory import Rows
 
 Route: TypeAlias = Literal["gram", "refined", "reflections"]
-"""How factors came about: by Cholesky of Gram matrices, of those of preconditioned rows, or by reflections."""
+"""How factors came about: by Cholesky of Gram matrices, of Gram matrices of preconditioned rows, or by reflections."""
 
 # Errors are right to this much of the squares of the held-out targets.
 HELD_OUT_ERROR = 1e-10
@@ -153,7 +153,7 @@ class _FoldFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOutSums:
-    """Residuals r of the weights of every fold, summed over rows; those of parts add up."""
+    """Residuals r of the weights of every fold, summed over rows; sums over parts of the rows add up."""
 
     plan: FoldPlan
     filled: tuple[int, ...]

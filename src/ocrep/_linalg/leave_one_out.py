@@ -64,7 +64,7 @@ MOST_NOISE = 1e-9
 """A share of noise that costs leave-one-out errors no more than these digits."""
 # The rounding error of 1 − Σu².
 _ROUNDING = 4.0 * EPS
-# The largest ratio to √γ whose square, times those of the data, is still in the range of float64.
+# The largest ratio to √γ whose square, times squares of the data, is still in the range of float64.
 _FARTHEST = 1e120
 # K comes from products only if they cost no more than these digits.
 _MOST_LOST = 1e-10
@@ -74,7 +74,7 @@ def noise_of(spectrum: Spectrum, U: Array, outside: Array, gamma: float) -> Arra
     """The share of rounding noise in the leave-one-out errors of rows of leverage near 1 at γ; 0 for all other rows.
 
     Such a row nearly decides a direction alone, as a sentinel of 10¹⁰ does, or the only row of a category. Coordinates
-    of a row c carry noise of ε‖c‖, and those of U = CVΣ⁻¹ noise of ε‖c‖/σ. Its share in the norm of the row of
+    of a row c carry noise of ε‖c‖, and coordinates of U = CVΣ⁻¹ noise of ε‖c‖/σ. Its share in the norm of the row of
     U(Σ² + γ)^−½ is what errors of leave-one-out inherit. And what `outside`, 1 − Σu², tells of the other rows has noise
     of a few ε, which counts in comparison with 1 − h.
     """
@@ -219,12 +219,12 @@ def press(spectrum: Spectrum, rows: EncodedRows, gamma: Array) -> Array:
 def press_by_target(spectrum: Spectrum, rows: EncodedRows, gamma: Array) -> Array:
     """The same for each target, γ × targets; γ has the shape (G, 1), or (G, Q) for one each."""
     total: Array = 0.0
-    apart = _Apart(spectrum, rows, float(array_namespace(gamma).min(gamma)))
-    for block, _ in _blocks(spectrum, rows, apart):
+    aside = _SetAside(spectrum, rows, float(array_namespace(gamma).min(gamma)))
+    for block, _ in _blocks(spectrum, rows, aside):
         total = total + block.squared_errors(gamma, but=block.noise > MOST_NOISE)
-    for block in apart.closed():
+    for block in aside.closed():
         total = total + block.squared_errors(gamma)
-    high = apart.high_leverage()
+    high = aside.high_leverage()
     return total if high is None else total + high.squared_errors(gamma)
 
 
@@ -242,9 +242,9 @@ def left_out_outputs(
     xp = array_namespace(spectrum.sigma)
     row = row_of(spectrum, gamma)
     solution = spectrum.solution(gamma)
-    apart = _Apart(spectrum, rows, float(np.min(gamma)))
+    aside = _SetAside(spectrum, rows, float(np.min(gamma)))
     found = []
-    for block, (H, T, weight) in _blocks(spectrum, rows, apart, read=True):
+    for block, (H, T, weight) in _blocks(spectrum, rows, aside, read=True):
         T = as_columns(T)
         left = block.leverage_left(row)
         if block.frequencies:
@@ -255,10 +255,10 @@ def left_out_outputs(
         root = xp.where(counts, block.root_weight[:, None], xp.ones_like(errors[:, :1]))
         plain = T - xp.matmul(as_columns(H), xp.matrix_transpose(solution.weights)) - solution.intercept
         found.append((T - xp.where(counts, errors / root, plain), kept_of(T), weight))
-    high = apart.high_leverage(one=True)
+    high = aside.high_leverage(one=True)
     if high is None:
         return found
-    outputs = apart.put([output for output, _, _ in found], high.T - high.errors(to_host(row)[0]))
+    outputs = aside.put([output for output, _, _ in found], high.T - high.errors(to_host(row)[0]))
     return [(output, kept, weight) for output, (_, kept, weight) in zip(outputs, found, strict=True)]
 
 
@@ -271,11 +271,11 @@ def left_out_errors(spectrum: Spectrum, rows: EncodedRows, gamma: float | np.nda
     """
     xp = array_namespace(spectrum.sigma)
     row = row_of(spectrum, gamma)
-    apart = _Apart(spectrum, rows, float(np.min(gamma)))
+    aside = _SetAside(spectrum, rows, float(np.min(gamma)))
     found: list[Array] = []
     all_times: list[Array] = []
     counted: list[Array] = []
-    for block, _ in _blocks(spectrum, rows, apart):
+    for block, _ in _blocks(spectrum, rows, aside):
         left = block.leverage_left(row)
         root = block.root_weight
         root = xp.where(root > 0.0, root, xp.ones_like(root))
@@ -287,32 +287,32 @@ def left_out_errors(spectrum: Spectrum, rows: EncodedRows, gamma: float | np.nda
         found.append((block.residual(row) * scale)[:, 0, :])
         all_times.append(times)
         counted.append(xp.nonzero(block.root_weight > 0.0)[0])
-    high = apart.high_leverage(one=True)
+    high = aside.high_leverage(one=True)
     if high is not None:
-        found = apart.put(found, high.standardized_errors(to_host(row)[0]))
+        found = aside.put(found, high.standardized_errors(to_host(row)[0]))
     parts = zip(found, all_times, counted, strict=True)
     return [(xp.take(errors, counts, axis=0), xp.take(times, counts, axis=0)) for errors, times, counts in parts]
 
 
 def _blocks(
-    spectrum: Spectrum, rows: EncodedRows, apart: _Apart, *, read: bool = False
+    spectrum: Spectrum, rows: EncodedRows, aside: _SetAside, *, read: bool = False
 ) -> Iterator[tuple[_Block, Encoded]]:
-    """All rows, of which those of zero weight may be missing; those of high leverage are put `apart` too.
+    """All rows, without some of zero weight perhaps; rows of high leverage are also put `aside`.
 
     The rows are read only if their U is not known, or to `read` them too.
     """
     left = spectrum.left
     if left is not None and not read:
-        yield _Block.known(spectrum, left.U, left.T, left.root_weight, apart.gamma), Encoded(None, left.T)
+        yield _Block.known(spectrum, left.U, left.T, left.root_weight, aside.gamma), Encoded(None, left.T)
         return
     for encoded in rows.blocks():
-        block = _Block.of(spectrum, *encoded, gamma=apart.gamma)
-        apart.add(block, encoded)
+        block = _Block.of(spectrum, *encoded, gamma=aside.gamma)
+        aside.add(block, encoded)
         yield block, encoded
 
 
 @dataclass(slots=True, eq=False)
-class _Apart:
+class _SetAside:
     """The rows of high leverage that a pass meets, and where they were."""
 
     spectrum: Spectrum
@@ -341,7 +341,7 @@ class _Apart:
         return [block for block in rest if block.U.shape[0]]
 
     def high_leverage(self, *, one: bool = False) -> HighLeverage | None:
-        """The rows with the most noise, as a fit of all other rows sees them; None if no row was put apart."""
+        """The rows with the most noise, as a fit of all other rows sees them; None if no row was put aside."""
         if not self._met:
             return None
         xp = array_namespace(self.spectrum.sigma)
@@ -451,7 +451,7 @@ class _Block:
 
     @property
     def frequencies(self) -> bool:
-        """Whether all weights, those of other blocks too, are whole: so often was each row seen."""
+        """Whether all weights, also in other blocks, are whole numbers, which say how often each row was seen."""
         xp = array_namespace(self.U)
         weight = self.root_weight**2
         whole = xp.abs(weight - xp.round(weight)) <= 4.0 * EPS * weight

@@ -503,7 +503,7 @@ def squared_errors(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[A
     """Σ (t − P·(gain(γ)∘z))² over the rows for each target, γ × targets; γ has the shape (G, 1) or (G, targets).
 
     `gain` gives p numbers for each γ, which fall as γ grows. Where many γ are shared by many targets, products are
-    formed only for as many combinations as the gains have: those of γ far below or above all eigenvalues hardly differ.
+    formed only for as many combinations as the gains need: far below or above all eigenvalues, they hardly differ.
     """
     xp = array_namespace(P)
     if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1], *P.shape) < _FEW or gamma.dtype == xp.complex128:

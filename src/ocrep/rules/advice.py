@@ -1,4 +1,9 @@
-"""`advice_on`: what a user should know about a γ at an end of its range, or an error no better than the mean's."""
+"""`advice_on`: what a user should know about a γ at an end of its range, or an error no better than the mean's.
+
+A γ is at an end if the search stopped there and the criterion would go on falling. A held-out error is compared with
+the error of predicting the mean. What is worth a word is found for each column, all targets together or each by
+itself, and said if half of the columns have it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +43,8 @@ class _Ends:
     @property
     def relative_error(self) -> np.ndarray:
         """The error on held-out rows over that of the mean; NaN where either is unknown or zero."""
-        of_mean, error = self.of_mean, self.choice.held_out_error
+        of_mean = self.of_mean
+        error = self.choice.held_out_error
         if error is None:
             return np.full(of_mean.shape, np.nan)
         return np.divide(error, of_mean, out=np.full(of_mean.shape, np.nan), where=of_mean > 0.0)

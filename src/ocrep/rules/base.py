@@ -167,7 +167,8 @@ def choice_of(rule: str, gamma: Any, *, floored: Any = False, edge: Any = "", cu
 
 def _for_all_targets(choice: Choice) -> Choice:
     """The choice of one γ for all targets as users get it: numbers."""
-    curve, error = choice.curve, choice.held_out_error
+    curve = choice.curve
+    error = choice.held_out_error
     return replace(
         choice,
         gamma=float(choice.gamma[0]),
@@ -234,7 +235,7 @@ class Rule(Documented, ABC):
     """Whether the rule can choose a γ for each target ("each"), gives all of them the same because it does not read
     them ("none"), judges them only "together", or was "given" one for each."""
     grid: str | Sequence[float] | None = None
-    """The γ to try, or a name in `GRIDS`, for rules that can be told; None otherwise."""
+    """The γ to try, or a name in `GRIDS`, for rules that search a given grid; None otherwise."""
     searches: bool = True
     """Whether γ is the optimum, or the root, of something; False for formulas and for γ given by the user."""
 
@@ -401,7 +402,7 @@ class FlooredRule(Rule):
 
     "precision" stands for √ε. It damps every direction with σ < ε^¼·σ₁, four digits below the largest, which a rule
     that looks only at σ₁ and σ_p, or trusts the training error, needs where H is singular: there σ_p is rounding noise.
-    "rounding" stands for ε, below which γ cannot be told from the rounding of HᵀH. 0.0 turns the floor off.
+    "rounding" stands for ε, below which γ is less than the rounding of HᵀH. 0.0 turns the floor off.
 
     "columns" is √ε times the square of the shortest column of H over the longest, and at least ε, since a floor
     relative to the longest column silently ignores short ones. "precision" means this for features that you bring

@@ -1,10 +1,10 @@
 """Rules that cross-validate exactly: leave-one-out, k-fold, and k-fold with the best conditioning.
 
-Errors on held-out rows need no refits for each γ. k folds leave k factors; those of all folds but one are merged, and
-their spectrum predicts the fold that was held out under every γ at once (`HeldOut` in `_linalg.spectrum`). Where the
-folds are small, eigenvalues of Gram matrices are faster still (`_linalg.quick_folds`): a γ is chosen by them, and
-then either confirmed or chosen again by the factors. Leave-one-out follows from residuals and leverages
-(`_linalg.leave_one_out`).
+Errors on held-out rows need no refits for each γ. k folds leave k factors; the factors of all folds but one are
+merged, and their spectrum predicts the fold that was held out under every γ at once (`HeldOut` in
+`_linalg.spectrum`). Where the folds are small, eigenvalues of Gram matrices are faster still (`_linalg.quick_folds`):
+a γ is chosen by them, and then either confirmed or chosen again by the factors. Leave-one-out follows from residuals
+and leverages (`_linalg.leave_one_out`).
 """
 
 from __future__ import annotations
@@ -429,7 +429,8 @@ def misclassified_by_fold(folds: FoldFactors, rows: EncodedRows, gamma: Array) -
     """The weight of the misclassified rows of each held-out fold, folds × γ, and the weight of all rows."""
     xp = array_namespace(gamma)
     solutions = [(s.weights(gamma), s.intercept(gamma)) for s in folds.spectra]
-    wrong, total = [0.0 * gamma for _ in solutions], 0.0
+    wrong = [0.0 * gamma for _ in solutions]
+    total = 0.0
     place = {v: k for k, v in enumerate(folds.filled)}
     for block in rows.read():
         for v, mine in split_by_fold(block, folds.plan):

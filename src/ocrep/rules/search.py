@@ -209,8 +209,13 @@ def _zeros(
     It takes inverse quadratic steps where they are safe and halves the bracket elsewhere. `function(x, some)` gives
     the values of some of them. Reference: Chandrupatla, Advances in Engineering Software 28 (1997).
     """
-    found, some = np.empty_like(low), np.arange(len(low))
-    x1, f1, x2, f2, t = high, above, low, below, above / (above - below)
+    # `scipy.optimize.elementwise.find_root` is the same method. Its loop is more general and takes 1.3 ms more, which
+    # doubles the time of a search in a small problem.
+    found = np.empty_like(low)
+    some = np.arange(len(low))
+    x1, f1 = high, above
+    x2, f2 = low, below
+    t = above / (above - below)
     for _ in range(_STEPS):
         x = x1 + t * (x2 - x1)
         f = function(x, some)
