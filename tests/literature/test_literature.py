@@ -35,19 +35,30 @@ EVERY = [*REGRESSORS, ELMClassifier, RELMClassifier]
     [
         ELMRegressor(n_hidden=50),
         ELMClassifier(n_hidden=50),
-        ELMRegressor(n_hidden=20, C=2.0**10),
         RELMRegressor(max_hidden=40),
         RELMClassifier(max_hidden=40, weighted=True),
         TROPELMRegressor(n_hidden=20),
         OPELMRegressor(n_hidden=20),
         PrunedELMRegressor(n_hidden=30),
+    ]
+)
+@some_advice
+@pytest.mark.filterwarnings("default")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@scikit_learn_checks(
+    [
+        ELMRegressor(n_hidden=20, C=2.0**10),
         PrunedELMRegressor(n_hidden=30, penalty="elastic_net"),
         PrunedELMRegressor(n_hidden=30, penalty="ridge"),
     ]
 )
 @some_advice
 @pytest.mark.filterwarnings("default")
-def test_scikit_learn_contract(estimator, check):
+def test_scikit_learn_contract_with_other_settings(estimator, check):
     check(estimator)
 
 

@@ -506,7 +506,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             observed = observed_range(X, weight) if isinstance(self.input_scaling, str) else None
             sample = _sample_of(X, y, weight) if self.weight_init in FROM_ROWS else None
             self.draw(X.shape[1], X.dtype, observed, sample)
-            self.map_ = self.map_.to_device_of(X)
+            self.map_ = self.map_.to_device_of(X)  # drawn on the host, so that a seed gives one layer on every device
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -578,6 +578,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         metric = None
         if self.weight_init in FROM_ROWS:
             assert sample is not None
+            # One number from the user's generator; the numbers of each unit follow from it and the unit's place.
             seed = int(rng.randint(2**31 - 1))
             rows = _ScaledRows.of(sample, center, scale, self.weight_init, eps)
             if self.weight_init == "rows":

@@ -142,6 +142,7 @@ def fit(
             reading=Reading(**reading),
             progress=progress,
         )
+        # Only now is the task known. Calibration is on unless it is refused, so the option is an error only if given.
         for option, given in {"--calibrate": calibrate, "--class-weight": class_weight}.items():
             if given and problem.task != "classification":
                 raise UsageError(f"{option} is for classification, but this is a regression.")
@@ -298,6 +299,7 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     info = model_info(model)
     about = describe(fitted)
     network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+    # A file may hold anything under these names: if that cannot be shown, the file is to blame and not the program.
     with blaming(model):
         choice = _choice_of(network)
         summary = network.summary() if hasattr(network, "summary") else None
@@ -334,13 +336,12 @@ def export(
 ) -> None:
     """Write a model as an ONNX graph, for use without Python."""
     from ocrep._files.writing import check_output, writing
-
-    check_output(out, source=model, suffixes=(".onnx",))
-    fitted = _load(model)
     from ocrep.onnx import save_onnx
     from ocrep.tables.problem import UsageError
     from ocrep.tables.training import describe, example_rows, without_frame
 
+    check_output(out, source=model, suffixes=(".onnx",))
+    fitted = _load(model)
     about = describe(fitted)
     if about is not None and any(kind.endswith("date") for kind in about.kinds.values()):
         raise UsageError("An ONNX graph cannot read dates, which this model does: train it with --dates drop.")

@@ -27,6 +27,7 @@ def json_object(values: dict[str, Any]) -> None:
 
 def json_text(values: dict[str, Any]) -> str:
     """One object as `json_object` prints it."""
+    # Python writes NaN and Infinity, which are not JSON: reading its text back is where they can be replaced.
     finite = json.loads(json.dumps(values, default=_plain), parse_constant=lambda name: None)
     return visible(json.dumps(finite, ensure_ascii=False, allow_nan=False))
 
@@ -98,6 +99,7 @@ def _print_rows(grid: Any, rows: Sequence[Sequence[str]]) -> None:
     unlimited = console.options.update(width=10_000)
     if grid.show_header and console.measure(grid, options=unlimited).maximum > console.width:
         grid.padding = (0, 1, 0, 0)  # as little as possible, before rich cuts words
+    # Captured, because rich fills each line with spaces up to the width of the column.
     with console.capture() as text:
         console.print(grid)
     print("\n".join(line.rstrip() for line in text.get().splitlines()))
@@ -106,6 +108,7 @@ def _print_rows(grid: Any, rows: Sequence[Sequence[str]]) -> None:
 def _console() -> Any:
     from rich.console import Console
 
+    # In a pipe the width must not depend on the terminal. Names of columns may look like rich's markup and emoji codes.
     width = None if sys.stdout.isatty() else PIPED_WIDTH
     return Console(highlight=False, markup=False, emoji=False, width=width)
 

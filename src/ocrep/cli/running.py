@@ -47,6 +47,7 @@ def main() -> None:
     """Run the program with this process's arguments, and exit with its code."""
     if find_spec("typer") is None or find_spec("rich") is None:
         sys.exit('ocrep: the command line needs more libraries: pip install "ocrep[cli]"')
+    # SIGINT is an exception already; without this, SIGTERM would leave temporary files behind.
     signal.signal(signal.SIGTERM, _stop)
     _open_streams()
     sys.exit(run(sys.argv[1:]))
@@ -87,7 +88,7 @@ def run(arguments: list[str]) -> int:
             given = [argument for argument in arguments if argument != "--debug"]
             code = command.main(args=given, prog_name="ocrep", standalone_mode=False)
         sys.stdout.flush()
-        if code == INTERRUPTED:
+        if code == INTERRUPTED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
         return code if isinstance(code, int) else FINE
     except SystemExit as end:

@@ -146,6 +146,7 @@ class MixedMap:
 
     def take(self, units: np.ndarray) -> MixedMap:
         """The map of some units only, given by their increasing numbers."""
+        # Units are numbered through all kinds: cut the numbers where a kind ends, and count each from its start.
         starts = np.cumsum((0, *self.sizes))
         parts = np.split(units, np.searchsorted(units, starts[1:-1]))
         linear, *hidden = (part - start for part, start in zip(parts, starts[:-1], strict=True))

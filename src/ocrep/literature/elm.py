@@ -185,6 +185,7 @@ class _ELM(NetworkBased):
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
         n_hidden = check_size("n_hidden", self.n_hidden)
         network = self._network(n_hidden, seed, gamma=self._rule(), activation=self.activation)
+        # The method is the published one: advice to choose γ by another rule would not help its user.
         fit_silently(network, X, y)
         self.C_ = 1.0 / network.gamma_ if network.gamma_ else float("inf")
         return network
@@ -314,14 +315,14 @@ class _RELM(NetworkBased):
         self.random_state = random_state
 
     def _fit_network(self, X: Any, y: Any, seed: int) -> PinvRegressor | PinvClassifier:
-        if self.grid is None:
+        if self.grid is None:  # KFold would choose its own grid, which is not that of the publication
             raise ValueError("grid=None: give 'relm', another named grid, or numbers > 0.")
         rule = KFold(n_folds=self.n_folds, grid=self.grid, floor=0.0)
         sizes = self._sizes()
         largest = self._network(sizes[-1], seed, gamma=Unregularized(), store_folds=rule.n_folds).fit(X, y)
         # All sizes are read from the factor of the largest network.
         tried = [at_size(largest.factor_, largest.folds_, rule, size) for size in sizes]
-        best = min(tried, key=lambda size: (size.cv_error, size.n_hidden))
+        best = min(tried, key=lambda size: (size.cv_error, size.n_hidden))  # of equals, the smaller network
         network = self._network(best.n_hidden, seed, gamma=best.gamma).fit(X, y)
         if self.weighted:
             self.robust_weights_ = robust_weights(self._residuals(network, X, y))

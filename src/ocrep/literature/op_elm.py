@@ -103,6 +103,7 @@ class _RankedUnits(SelectedUnits):
         self.n_hidden_ = int(np.argmin(self.loo_errors_)) + 1
         self.gamma_ = tried[self.n_hidden_ - 1][1]
         kept = self.ranking_[: self.n_hidden_]
+        # The map has its units in the order of the candidates, so the weights are brought from the ranking to it.
         self.map_ = candidates.take(np.sort(kept))
         spectrum = ranked.leading(self.n_hidden_).spectrum()
         return unit * spectrum.weights(self.gamma_)[np.argsort(kept)], unit * spectrum.intercept(self.gamma_)
@@ -112,6 +113,7 @@ class _RankedUnits(SelectedUnits):
         n_hidden = check_size("n_hidden", self.n_hidden)
         rng = np.random.RandomState(self._seed())
         counts = {"sigmoid": n_hidden - n_hidden // 2, "gaussian": n_hidden // 2}
+        # A layer has at least one unit, and n_hidden=1 leaves none for the Gaussian ones: so one is drawn and dropped.
         maps = [
             RandomLayer(max(count, 1), activation=kind, input_scaling=self.input_scaling, random_state=rng)
             .fit(X)

@@ -146,6 +146,7 @@ def bic(factor: Factor, weights: np.ndarray, intercepts: np.ndarray, dof: np.nda
 
 def _ridge_path(factor: Factor) -> Path:
     spectrum = factor.spectrum()
+    # γ is compared with σ² and not with σ, so the same range of penalties is its square in γ.
     gammas = spectrum.largest**2 * np.logspace(np.log10(LEAST_PENALTY**2), 0, N_PENALTIES)
     return gammas, spectrum.weights(gammas), spectrum.dof(gammas)
 
