@@ -155,7 +155,7 @@ class MixedMap:
 
 
 class SelectedUnits(MultiOutputMixin, RegressorMixin, Method):
-    """A regressor on some of its candidate units: `map_` maps inputs to them, and `output_coef_` holds their weights."""
+    """A regressor on some of its candidate units: `map_` maps inputs to them, `output_coef_` holds their weights."""
 
     map_: Any
 

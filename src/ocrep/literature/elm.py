@@ -33,7 +33,16 @@ from ocrep.literature.base import Method
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
 
-_COPIED = ("n_features_in_", "feature_names_in_", "classes_", "gamma_", "output_coef_", "intercept_", "n_hidden_", "layer_")
+_COPIED = (
+    "n_features_in_",
+    "feature_names_in_",
+    "classes_",
+    "gamma_",
+    "output_coef_",
+    "intercept_",
+    "n_hidden_",
+    "layer_",
+)
 """The attributes of the network that the estimator has too."""
 
 
