@@ -227,10 +227,6 @@ def test_inputs_are_not_changed():
         np.testing.assert_array_equal(now, before)
 
 
-def test_repr_is_short():
-    assert repr(Factor.of(np.eye(3), np.ones(3))) == "Factor(n_rows=3, n_features=3, n_targets=1, intercept=False)"
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -1,4 +1,4 @@
-"""H is never held whole: the peak memory of a large fit, also on many workers, measured in a process of its own."""
+"""H is never held whole, at least 480 MB here: the peak memory of a fit by 16 workers, in a process of its own."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ print(peak() - before)
 
 
 @pytest.mark.parametrize(
-    ("gamma", "solver", "n_rows"), [("ocrep", "auto", 1_000_000), ("kfold", "auto", 700_000), ("ocrep", "qr", 300_000)]
+    ("gamma", "solver", "n_rows"), [("ocrep", "auto", 400_000), ("kfold", "auto", 400_000), ("ocrep", "qr", 200_000)]
 )
 def test_sixteen_workers_stay_under_400_megabytes(gamma, solver, n_rows):
     arguments = [sys.executable, "-c", SCRIPT, gamma, solver, str(n_rows), str(Path(__file__).parents[1])]

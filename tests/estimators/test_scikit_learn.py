@@ -122,6 +122,16 @@ def test_clone_keeps_rule_objects():
     assert repr(model) == "PinvRegressor(gamma=OCReP(floor=0.0), input_scaling=(0.0, 1.0))"
 
 
+def test_what_a_fitted_model_holds_is_printed_in_one_short_line():
+    X, y = smooth_problem(300, 30)
+    model = PinvClassifier(60, calibrate="loo", random_state=0).fit(X, np.digitize(y, np.quantile(y, [0.2, 0.4, 0.8])))
+    held = [model, model.factor_, model.folds_, model.spectrum_, model.choice_, model.choice_.curve, model.layer_]
+    for value in (*held, model.layer_.map_, model.calibrator_, rules.KFold(n_folds=7)):
+        assert repr(value).startswith(type(value).__name__)
+        assert len(repr(value).splitlines()) == 1
+        assert len(repr(value)) <= 450
+
+
 def test_feature_names_are_checked():
     X, y = smooth_problem(40, 5)
     frame = pd.DataFrame(X, columns=list("abcde"))

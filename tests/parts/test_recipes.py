@@ -35,20 +35,21 @@ def test_a_job_array_of_processes_gives_the_model_of_fit(tmp_path):
     frame["target"] = np.where(y > 0.2, "yes", "no")
     for number, rows in enumerate((frame[:150], frame[150:500], frame[500:])):
         rows.to_csv(tmp_path / f"rows-{number}.csv", index=False)
-    for command in ("survey", "part"):
-        for number in (0, 1, 2) if command == "survey" else (0, 2, 2):
-            done = job(command, number, tmp_path)
-            assert done.returncode == 0, done.stderr
+    recipe = import_module("parts_job_array")
+    for command, others in (("survey", (1, 2)), ("part", (2, 2))):
+        done = job(command, 0, tmp_path)
+        assert done.returncode == 0, done.stderr
+        for number in others:  # in this process, which is faster
+            recipe.main(command, number, tmp_path)
     lost = job("finish", tmp_path)
     assert lost.returncode
     assert "Part 1 is missing" in lost.stderr
     assert not (tmp_path / "model.ocrep").exists()
-    job("part", 1, tmp_path)
+    recipe.main("part", 1, tmp_path)
     assert "from 3 parts" in job("finish", tmp_path).stdout
 
     found = load_model(tmp_path / "model.ocrep")
-    model = import_module("parts_job_array").MODEL
-    fitted = model.fit(scan(str(tmp_path / "rows-*.csv"), target="target"))
+    fitted = recipe.MODEL.fit(scan(str(tmp_path / "rows-*.csv"), target="target"))
     np.testing.assert_allclose(found.gamma_, fitted.gamma_, rtol=1e-5)
     new, fitted = frame[list("abcd")][:50], fitted.with_gamma(found.gamma_)
     expected = fitted.decision_function(new)
