@@ -329,30 +329,6 @@ def test_with_gamma_that_fails_leaves_the_model_as_it_was(gamma):
         small(gamma=gamma).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("options", "fit_options", "message"),
-    [
-        ({}, {"y": ["a"] * 90}, "only one class"),
-        ({}, {"sample_weight": np.repeat([1.0, 0.0], 45), "sort": True}, "only one class"),
-        ({}, {"sample_weight": np.zeros(90)}, "All sample weights are zero"),
-        ({}, {"sample_weight": -np.ones(90)}, "Row 1: the weight is -1.0, but weights must be finite and ≥ 0"),
-        ({"class_weight": {"z": 1.0}}, {}, "not in y: \\['z'\\]"),
-        ({"class_weight": "balance"}, {}, "'balanced', a dict, or None"),
-        ({"class_weight": {"a": -1.0}}, {}, "class_weight=.*≥ 0"),
-        ({"class_weight": {"a": 0.0}}, {}, "only one class"),
-        ({"class_weight": {"a": 0.0, "b": 0.0}}, {}, "All sample weights are zero.*class_weight"),
-        ({"solver": "svd"}, {}, "Unknown solver 'svd'"),
-    ],
-)
-def test_what_a_classifier_cannot_learn_raises(options, fit_options, message):
-    X, y = labelled(2)
-    y = np.asarray(fit_options.get("y", y))
-    if "sort" in fit_options:
-        y = np.repeat(["a", "b"], 45)
-    with pytest.raises(ValueError, match=message):
-        PinvClassifier(5, **options).fit(X, y, sample_weight=fit_options.get("sample_weight"))
-
-
 def test_missing_targets_raise():
     X, y = smooth_problem(20, 5)
     with pytest.raises(ValueError, match="y contains NaN"):

@@ -270,6 +270,11 @@ MISTAKES = {
         lambda rows: replace(rows, weight=rows.y.astype(float)),
         CLASSIFIERS,
     ),
+    "one class of positive weight": Mistake(
+        "The rows of positive weight hold only one class, [1]: a classifier needs rows of at least two classes.",
+        models=CLASSIFIERS,
+        options={"class_weight": {0: 0.0}},
+    ),
     "a negative weight": Mistake(
         "<row>the weight is -1.0, but weights must be finite and ≥ 0.", with_value("weight", -1.0)
     ),
