@@ -1,117 +1,106 @@
-"""Surveys: parts cut anywhere and merged in any order tell the same of the whole."""
+"""What is learned of all rows first (ranges, labels, weights of classes) is the same however the rows are cut."""
 
-from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.advice import some_advice
 
-from ocrep._rows.block import Block
-from ocrep._rows.survey import Needs, Survey
+from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, parts, scan
 
 
 def rows(n=50, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, 3)), rng.integers(0, 4, n), rng.integers(0, 3, n).astype(float)
+    return rng.standard_normal((n, 3)), np.arange(n) % 4, rng.integers(0, 3, n).astype(float)
 
 
-def survey_of(X, y, weight=None, *, labels, columns=None):
-    """The survey of a block, with everything that can be asked for."""
-    needs = Needs(labels=labels, range=True, totals=labels)
-    return Survey.of(Block(X, y, weight, columns=columns), needs)
+def network(kind=PinvClassifier, **options):
+    return kind(5, gamma=1.0, random_state=0, **options)
 
 
+def assert_same_layer(model, other):
+    """Equal to the last bit, and so were the ranges of the inputs."""
+    X = rows()[0][:, : model.n_features_in_]
+    np.testing.assert_array_equal(model.layer_.transform(X), other.layer_.transform(X))
+
+
+@some_advice
 @given(cuts=st.lists(st.integers(0, 50), max_size=6), weighted=st.booleans(), seed=st.integers(0, 99))
 def test_any_cutting_and_order_gives_the_survey_of_the_whole(cuts, weighted, seed):
     X, y, w = rows(seed=seed)
-    weight = w if weighted else None
-    ends = [0, *sorted(cuts), 50]
-    parts = [survey_of(X[a:b], y[a:b], None if weight is None else weight[a:b], labels=True) for a, b in pairwise(ends)]
-    parts = [parts[i] for i in np.random.default_rng(seed).permutation(len(parts))]
-    whole, merged = survey_of(X, y, weight, labels=True), reduce(Survey.merge, parts)
-    assert (merged.n_rows, merged.weight_sum, merged.dtype) == (whole.n_rows, whole.weight_sum, whole.dtype)
-    for name in ("low", "high", "labels", "totals"):
-        np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
+    weight = w if weighted else np.ones(50)
+    blocks = [(X[a:b], y[a:b], weight[a:b]) for a, b in pairwise([0, *sorted(cuts), 50])]
+    blocks = [blocks[i] for i in np.random.default_rng(seed).permutation(len(blocks))]
+    plan = parts.plan(network(class_weight="balanced"))
+    surveys = [plan.survey(*block, part_number=i) for i, block in enumerate(blocks)]
+    survey = surveys[0]
+    for other in surveys[1:]:
+        survey = survey.merge(other)
+    complete = plan.with_survey(survey)
+    part = complete.of(X, y, weight, part_number=0)
+    here = network(class_weight="balanced").fit(X, y, weight)
+    for model in (network(class_weight="balanced").fit(scan(blocks)), complete.finish(part, n_parts=1)):
+        assert_same_layer(model, here)
+        np.testing.assert_array_equal(model.classes_, here.classes_)
+        np.testing.assert_allclose(model.coef_, here.coef_, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("n_columns", [1, 3, 600])
-@pytest.mark.parametrize("n_rows", [1, 7, 5000])
+@pytest.mark.parametrize("n_rows", [2, 7, 5000])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_the_range_is_that_of_each_column_however_rows_are_laid_out(n_rows, n_columns, order):
+def test_the_range_is_that_of_each_column_of_rows_that_count(n_rows, n_columns, order):
     rng = np.random.default_rng(0)
-    X = np.asarray(rng.standard_normal((n_rows, n_columns)), order=order)
-    weight = np.where(np.arange(n_rows) % 3 == 1, 0.0, 1.0)
-    for w, counted in ((None, X), (weight, X[weight > 0])):
-        found = survey_of(X, np.zeros(n_rows), w, labels=False)
-        np.testing.assert_array_equal(found.low, counted.min(axis=0))
-        np.testing.assert_array_equal(found.high, counted.max(axis=0))
+    X = rng.uniform(-2.0, 3.0, (n_rows + 3, n_columns))
+    X[:2] = [[-2.0], [3.0]]
+    X[-3:] = 100.0
+    weight = np.r_[np.ones(n_rows), np.zeros(3)]
+    X, y = np.asarray(X, order=order), rng.standard_normal(n_rows + 3)
+    known = RandomLayer(5, input_scaling=(-2.0, 3.0), random_state=0).fit(X).transform(X)
+    for found in (network(PinvRegressor).fit(X, y, weight), network(PinvRegressor).fit(X[:-3], y[:-3])):
+        layer = RandomLayer(5, random_state=0).fit(X[:-3])
+        np.testing.assert_array_equal(found.layer_.transform(X)[:, -5:], layer.transform(X))
+        np.testing.assert_allclose(layer.transform(X), known, rtol=1e-12)
 
 
-def test_the_range_is_that_of_rows_that_count():
-    X = np.array([[0.0], [1.0], [9.0]])
-    survey = survey_of(X, np.zeros(3), np.array([1.0, 2.0, 0.0]), labels=False)
-    assert (survey.low[0], survey.high[0]) == (0.0, 1.0)
-    assert survey.labels is None
-    assert survey.totals is None
-    nothing = survey_of(X, np.zeros(3), np.zeros(3), labels=False)
-    assert (nothing.low[0], nothing.high[0], nothing.weight_sum) == (np.inf, -np.inf, 0.0)
+@some_advice
+def test_classes_of_no_weight_do_not_widen_the_range_and_are_known():
+    X, y, _ = rows()
+    X[y == 2] += 100.0
+    model = network(class_weight={2: 0.0}).fit(X, y)
+    assert_same_layer(model, network().fit(X[y != 2], y[y != 2]))
+    assert model.classes_.tolist() == [0, 1, 2, 3]
 
 
-def test_totals_are_weights_by_label_and_count_labels_of_zero_weight():
-    survey = survey_of(np.zeros((3, 1)), np.array(["b", "a", "b"]), np.array([0.5, 0.0, 2.0]), labels=True)
-    assert survey.labels.tolist() == ["a", "b"]
-    assert survey.totals.tolist() == [0.0, 2.5]
-
-
+@some_advice
 def test_parts_without_rows_say_nothing_of_types_and_labels():
-    X = np.ones((2, 2), dtype=np.float32)
-    full = survey_of(X, np.array(["u", "v"], dtype=object), labels=True, columns=("a", "b"))
-    empty = survey_of(np.empty((0, 2)), np.empty(0), labels=True, columns=("a", "b"))
-    for merged in (full.merge(empty), empty.merge(full)):
-        assert merged.dtype == np.float32
-        assert merged.labels.tolist() == ["u", "v"]
-    assert survey_of(X.astype(np.float64), np.zeros(2), labels=False).dtype == np.float64
+    X, y = np.eye(4, dtype=np.float32), np.array(["u", "v", "u", "v"], dtype=object)
+    here = network().fit(X, y)
+    nothing = (np.empty((0, 4)), np.empty(0))
+    for blocks in ([(X, y), nothing], [nothing, (X, y)]):
+        model = network().fit(scan(blocks))
+        assert model.predict(X).tolist() == here.predict(X).tolist()
+        assert model.decision_function(X).dtype == here.decision_function(X).dtype == np.float32
+
+
+def survey(X, y, number, model=None):
+    return parts.plan(model or network(PinvRegressor)).survey(X, y, part_number=number)
 
 
 @pytest.mark.parametrize(
-    ("other", "message"),
+    ("others", "message"),
     [
-        (survey_of(np.zeros((1, 2)), np.zeros(1), labels=False), "have 3 inputs, and others 2"),
-        (
-            survey_of(np.zeros((1, 3)), np.zeros(1), labels=False, columns=("a", "b", "c")),
-            "without names, and others 'a'",
-        ),
-        (survey_of(np.zeros((1, 3)), np.zeros((1, 1)), labels=False), "one axis for some rows"),
-        (survey_of(np.zeros((1, 3)), np.array(["a"]), labels=True), "texts in some rows and numbers in others"),
+        ((np.zeros((1, 2)), np.zeros(1)), "have 3 inputs, and others 2"),
+        ((np.zeros((1, 3)), np.zeros((1, 1))), "one axis for some rows"),
     ],
 )
-def test_parts_that_cannot_belong_together_raise(other, message):
-    survey = survey_of(np.zeros((1, 3)), np.zeros(1), labels=True)
+def test_parts_that_cannot_belong_together_raise(others, message):
     with pytest.raises(ValueError, match=message):
-        survey.merge(other)
+        survey(np.zeros((1, 3)), np.zeros(1), 0).merge(survey(*others, 1))
 
 
-def test_labels_of_several_kinds_raise():
-    with pytest.raises(ValueError, match="several kinds"):
-        survey_of(np.zeros((2, 1)), np.array([1, "a"], dtype=object), labels=True)
-
-
-def test_weights_of_classes_enter_the_totals_and_the_range():
-    X, y = np.array([[0.0], [1.0], [9.0]]), np.array([0, 1, 2])
-
-    def weigh(y, weight):
-        return np.where(y == 2, 0.0, 3.0)
-
-    survey = Survey.of(Block(X, y, None), Needs(labels=True, range=True, totals=True, weigh=weigh))
-    assert survey.totals.tolist() == [3.0, 3.0, 0.0]
-    assert (survey.low[0], survey.high[0], survey.weight_sum) == (0.0, 1.0, 6.0)
-
-
-def test_what_was_not_asked_for_is_not_computed():
-    survey = Survey.of(Block(np.ones((2, 3)), np.arange(2), None), Needs(labels=True, range=False))
-    assert survey.labels is None
-    assert survey.totals is None
-    assert (survey.low == np.inf).all()
-    assert (survey.high == -np.inf).all()
+def test_texts_and_numbers_are_not_labels_of_one_set():
+    model, X = TikhonovClassifier(), np.zeros((2, 3))
+    with pytest.raises(ValueError, match="texts in some rows and numbers in others"):
+        survey(X, np.array([0, 1]), 0, model).merge(survey(X, np.array(["a", "b"]), 1, model))
