@@ -1,4 +1,16 @@
-"""The few kernels where array libraries differ; all other code is plain array API."""
+"""The few kernels where array libraries differ; all other code is written against the array API standard.
+
+Rows may be arrays of NumPy, torch, CuPy or JAX, on the host or on a device, and every result stays where the rows are.
+`array_namespace(A)` gives the functions of A's library (https://data-apis.org/array-api). Here is what the standard
+leaves out, or what some library does so much better that it is worth a branch:
+
+- conversion to float64, to the host and back to a device,
+- rows and columns by their numbers, on the device of the array,
+- assignment to rows, which JAX does not have,
+- Cholesky's factor, with None in place of the errors that each library raises in its own way,
+- B·R⁻¹ by substitution. R⁻¹ itself is never formed: the product with an explicit inverse is not backward stable
+  (Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 14).
+"""
 
 from __future__ import annotations
 
@@ -23,6 +35,8 @@ Array: TypeAlias = Any
 EPS = float(np.finfo(np.float64).eps)
 # Numbers below this, and above its inverse, have squares that float64 cannot hold to full precision.
 SMALLEST = 1e-145
+# Triangles up to this width are solved by one call of LAPACK.
+_NARROW = 128
 
 
 def as_float64(values: Any) -> Array:
@@ -30,12 +44,6 @@ def as_float64(values: Any) -> Array:
     array = values if is_array_api_obj(values) else np.asarray(values, dtype=np.float64)
     xp = array_namespace(array)
     return xp.astype(array, xp.float64, copy=False)
-
-
-def as_floats(values: Any) -> Array:
-    """Give `values` as `as_float64` does, but leave float32 as it is: it can be converted piece by piece."""
-    single = is_array_api_obj(values) and values.dtype == array_namespace(values).float32
-    return values if single else as_float64(values)
 
 
 def as_columns(values: Any) -> Array:
@@ -84,10 +92,6 @@ def cholesky(A: Array) -> Array | None:
     return R if bool(xp.all(xp.isfinite(R))) else None
 
 
-# Triangles up to this width are solved directly.
-_NARROW = 128
-
-
 def matmul_each(A: Array, B: Array) -> Array:
     """A @ B for a matrix A (m × k) and a stack B (… × k × q), as one product instead of one per matrix."""
     xp = array_namespace(A)
@@ -110,14 +114,15 @@ def times_inverse(B: Array, R: Array) -> Array:
 
 
 def _substitute(B: np.ndarray, R: np.ndarray) -> None:
-    """B ← B R⁻¹ by halves, so that nearly all of it are NumPy's matrix products.
+    """B ← B R⁻¹ by halves: [B₁ B₂][R₁ S; 0 R₂]⁻¹ = [X₁  (B₂ − X₁S)R₂⁻¹] with X₁ = B₁R₁⁻¹.
 
-    SciPy's substitution would do, but it runs on a BLAS of its own, whose threads fight with those of NumPy's, and
-    holds the interpreter, so that workers wait for each other.
+    Nearly all of the work are NumPy's matrix products. SciPy's substitution would do, but it runs on a BLAS of its
+    own, whose threads compete with NumPy's, and it holds the interpreter, so that workers wait for each other.
     """
     k = R.shape[0]
     if k <= _NARROW:
-        # Rᵀ upside down is upper triangular, and elimination of that is plain back substitution.
+        # Rᵀ with rows and columns reversed is upper triangular, and LU of an upper triangle is the triangle itself:
+        # so a general solve is plain back substitution here.
         B[...] = np.linalg.solve(R[::-1, ::-1].T, B[:, ::-1].T)[::-1].T
         return
     half = k // 2
@@ -139,7 +144,7 @@ def to_host(values: Array) -> np.ndarray:
 def _host_of(xp: Any) -> Any:
     """The device of an array library that NumPy can read."""
     info = getattr(xp, "__array_namespace_info__", None)
-    # Asking torch for its devices makes it warn of some that it no longer has.
+    # Torch is not asked for its devices: it would warn of some that it no longer has.
     if is_torch_namespace(xp) or info is None or "cpu" in map(str, info().devices()):
         return "cpu"
     return info().default_device()
@@ -152,6 +157,7 @@ def to_device_of(X: Any, values: np.ndarray) -> Array:
     xp = array_namespace(X)
     if is_jax_namespace(xp):
         return xp.asarray(values, device=device_of(X), copy=True)
+    # A copy: DLPack shares memory, and the array may be read-only or be changed by its owner.
     return to_device(xp.from_dlpack(np.array(values)), device_of(X))
 
 
@@ -162,7 +168,6 @@ __all__ = [
     "array_namespace",
     "as_columns",
     "as_float64",
-    "as_floats",
     "cholesky",
     "device_of",
     "matmul_each",

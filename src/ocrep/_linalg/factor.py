@@ -1,4 +1,23 @@
-"""`Factor`: the triangular factor of [1 | H | T], all that training needs to know about the rows."""
+"""`Factor`: the triangular factor of [1 | H | T], all that training needs to know about the rows.
+
+Let A = √w·[1 | H − s] hold the features of some rows, and A = QR. The factor of stacked rows is the factor of the
+stacked factors: A₁ = Q₁R₁ and A₂ = Q₂R₂ give
+
+    [A₁; A₂] = diag(Q₁, Q₂)·[R₁; R₂],   [R₁; R₂] = QR,
+
+and the targets √w·(T − s) go along as further columns, of which QᵀT is kept. Whatever the rows are cut into, and in
+whichever order the parts are merged, RᵀR = AᵀA. Orthogonal matrices keep lengths, so the errors of merges do not
+multiply but add up, ε of each column's length each time (communication-avoiding QR: Demmel, Grigori, Hoemmen, Langou,
+SIAM J. Sci. Comput. 34, 2012). Adding n rows to the R of k features costs 2(n + k)k² flops, merging two factors 4k³.
+
+The column of ones comes first. So R = [r₁₁ ρ; 0 C] with r₁₁ = ±√Σw: ρ/r₁₁ is the mean about s, and C is the factor of
+the centred data: an intercept costs no second reading of the rows. A merge of factors about different shifts s and s′
+first moves one of them: H − s′ = (H − s) + 1·(s − s′) changes the row of the ones alone, ρ ← ρ + r₁₁(s − s′). The
+leading m columns of R are the factor of the first m features, and what the other rows of QᵀT hold becomes residual.
+
+With fewer rows than features R would be a dense n × M trapezoid, no smaller than the rows, and cost 2n²M to make. Such
+rows are kept as they came (`wide.py`), and triangularized once they are as many as the features, or if R is asked for.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
-from ocrep._linalg.counts import Counts, Encoded, counted
+from ocrep._linalg.counts import Counts, Encoded
 from ocrep._linalg.spectrum import HeldOut, Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.triangle import Part, Triangle, are_varying, column_lengths, svd_and_rank, without_constants
 from ocrep._linalg.triangle import rank_tolerance as rank_tolerance
@@ -19,7 +38,7 @@ from ocrep._linalg.wide import WideProblem, WideRows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Factor:
-    """The R of √w·[1 | H − s] = QR with QᵀT and the length of what is left of each target, and the counts of the rows.
+    """The R of √w·[1 | H − s] = QR with QᵀT and the length of each target's residual, and the counts of the rows.
 
     Factors merge: the factor of all rows is the factor of the stacked factors, in any order. The ones column is there
     only with an intercept; the block behind it is then the factor of the centred data. As long as rows are fewer than
@@ -89,9 +108,9 @@ class Factor:
         blocks : iterable of tuples
             Blocks `(H, T)` or `(H, T, sample_weight)`.
         intercept : bool or None, default=None
-            Whether a ones column comes first; with `start`, that of `start`.
+            Whether a ones column comes first; with `start`, as in `start`.
         start : Factor or None, default=None
-            The rows are added to those of this factor.
+            A factor to which the rows are added.
         copy : bool, default=True
             False promises that nobody changes the arrays later, since rows fewer than features are kept.
         scratch : array or None, default=None
@@ -107,8 +126,20 @@ class Factor:
             own = start.counts.intercept
             raise ValueError(f"The factor has intercept={own}, and intercept={intercept} is asked for.")
         for block in blocks:
-            new, counts = counted(block, None if factor is None else factor.counts, bool(intercept))
-            factor = _of_few_rows(factor, new, counts, copy=copy) or _of_many_rows(factor, new, counts, scratch)
+            new = Encoded.of(*block)
+            xp = array_namespace(new.H)
+            if not all(bool(xp.all(xp.isfinite(part))) for part in (new.H, new.T)):
+                raise ValueError("H or T holds NaN or infinity: remove or impute such rows.")
+            counts = (Counts.none(new, bool(intercept)) if factor is None else factor.counts).add(new)
+            kept = None if factor is None else factor.rows
+            if counts.n_rows < counts.n_features and (factor is None or kept is not None):
+                rows = WideRows.of(new, copy=copy)
+                factor = Factor(None, counts, rows if kept is None else kept.merge(rows))
+            else:
+                H, rest = new.parts(counts.shift, counts.intercept, scratch)
+                part = ((rest[:, :1], H), rest[:, 1:]) if counts.intercept else ((H,), rest)
+                so_far = () if factor is None else (factor,)
+                factor = Factor(_stacked(counts, *so_far, rows=[part]), counts)
         if factor is None:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
         return factor
@@ -195,14 +226,16 @@ class Factor:
         Factor
             The factor for these features.
         """
-        first, M = int(self.counts.intercept), self.n_features
+        M = self.n_features
         if not 1 <= n_features <= M:
             raise ValueError(f"There are {M} features: n_features={n_features} is not among 1, …, {M}.")
         xp = array_namespace(self.counts.shift)
         shift = xp.concat([self.counts.shift[:n_features], self.counts.shift[M:]])
         if self.rows and self.rows.n_rows < n_features:
             return Factor(None, self.counts.about(shift), self.rows.leading(n_features))
-        m, whole = first + n_features, self.triangle
+        whole = self.triangle
+        m = int(self.counts.intercept) + n_features
+        # What only the other features explained is residual now.
         left = xp.sqrt(whole.left**2 + xp.sum(whole.QtT[m:, :] ** 2, axis=0))
         return Factor(Triangle(whole.R[:m, :m], whole.QtT[:m, :], left), self.counts.about(shift))
 
@@ -219,18 +252,24 @@ class Factor:
         Factor
             The factor for these features.
         """
-        whole, counts, M = self.triangle, self.counts, self.n_features
-        xp, place = array_namespace(whole.R), device_of(whole.R)
+        whole = self.triangle
+        counts = self.counts
+        xp = array_namespace(whole.R)
+        device = device_of(whole.R)
         chosen = np.asarray(features, dtype=np.intp)
-        behind_ones = np.concatenate([np.arange(int(counts.intercept)), int(counts.intercept) + chosen])
-        shift = xp.concat([xp.take(counts.shift, xp.asarray(chosen, device=place), axis=0), counts.shift[M:]])
-        R = xp.take(whole.R, xp.asarray(behind_ones, device=place), axis=1)
+        n_ones = int(counts.intercept)
+        columns = np.concatenate([np.arange(n_ones), n_ones + chosen])
+        shift_H = xp.take(counts.shift, xp.asarray(chosen, device=device), axis=0)
+        shift = xp.concat([shift_H, counts.shift[self.n_features :]])
+        R = xp.take(whole.R, xp.asarray(columns, device=device), axis=1)
         return Factor(Triangle.of(R, whole.QtT, whole.left), counts.about(shift))
 
     def squared_error_by_target(self, weights: Array, intercept: Array) -> Array:
         """Σ w(t − hW − b)² over the rows of this factor for each target, for weights (…, M, Q) and constants (…, Q)."""
-        shift, M = self.counts.shift, self.n_features
-        xp, total = array_namespace(shift), 0.0 * weights[..., 0, :]
+        shift = self.counts.shift
+        M = self.n_features
+        xp = array_namespace(shift)
+        total = 0.0 * weights[..., 0, :]
         if self.rows is None:
             total = total + self.triangle.left**2
         about_shift = intercept - shift[M:] + xp.matmul(shift[:M], weights)
@@ -242,13 +281,15 @@ class Factor:
         return total
 
     def held_out(self, spectrum: Spectrum) -> HeldOut:
-        """The rows of this factor as the fit of others predicts them."""
-        xp, M = array_namespace(self.counts.shift), self.n_features
+        """The rows of this factor as the fit of other rows, whose spectrum this is, predicts them."""
+        xp = array_namespace(self.counts.shift)
+        M = self.n_features
         mean = xp.concat([spectrum.mean_H, spectrum.mean_T]) - self.counts.shift
         parts = []
         for ones, H, T in _pieces(self):
             if self.counts.intercept:
-                H, T = H - ones * mean[:M], T - ones * mean[M:]
+                H = H - ones * mean[:M]
+                T = T - ones * mean[M:]
             parts.append((spectrum.right.coordinates(H), T))
         left = 0.0 * spectrum.residual if self.triangular is None else self.triangular.left
         P, T = (xp.concat(list(columns)) for columns in zip(*parts, strict=True))
@@ -257,7 +298,7 @@ class Factor:
     @property
     def n_features(self) -> int:
         """The number of features M."""
-        return self.counts.shift.shape[0] - self.counts.n_targets
+        return self.counts.n_features
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -278,13 +319,18 @@ class Factor:
 
     def centred(self) -> Triangle:
         """The block behind the ones column; columns that are constant up to rounding become exactly zero."""
-        whole, mean, M = self.triangle, self.means(), self.n_features
+        whole = self.triangle
         if not self.counts.intercept:
             return whole
-        xp, weight_sum = array_namespace(whole.R), self.counts.weight_sum
-        R, QtT, left = without_constants(whole.R[1:, 1:], mean[:M], weight_sum), whole.QtT[1:, :], whole.left
+        xp = array_namespace(whole.R)
+        mean = self.means()
+        M = self.n_features
+        weight_sum = self.counts.weight_sum
+        R = without_constants(whole.R[1:, 1:], mean[:M], weight_sum)
+        QtT = whole.QtT[1:, :]
+        left = whole.left
         varies = are_varying(column_lengths(xp.concat([QtT, left[None, :]])), mean[M:], weight_sum)
-        return Triangle(R, *(xp.where(varies, part, xp.zeros_like(part)) for part in (QtT, left)))
+        return Triangle(R, xp.where(varies, QtT, xp.zeros_like(QtT)), xp.where(varies, left, xp.zeros_like(left)))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out of pickles and copies what can be computed again."""
@@ -298,25 +344,15 @@ class Factor:
         return cls(Triangle.from_arrays(arrays), Counts.from_arrays(arrays))
 
 
-def _of_few_rows(factor: Factor | None, new: Encoded, counts: Counts, *, copy: bool) -> Factor | None:
-    """The rows so far and these as they are; None if they are no longer fewer than the features."""
-    if (factor is not None and factor.rows is None) or counts.n_rows >= counts.shift.shape[0] - counts.n_targets:
-        return None
-    rows = WideRows.of(new, copy=copy)
-    return Factor(None, counts, factor.rows.merge(rows) if factor is not None and factor.rows else rows)
-
-
-def _of_many_rows(factor: Factor | None, new: Encoded, counts: Counts, scratch: np.ndarray | None) -> Factor:
-    """The triangle of the rows so far and these."""
-    H, rest = new.parts(counts.shift, counts.intercept, scratch)
-    part = ((rest[:, :1], H), rest[:, 1:]) if counts.intercept else ((H,), rest)
-    return Factor(_stacked(counts, *filter(None, [factor]), rows=[part]), counts)
-
-
 def _stacked(counts: Counts, *factors: Factor, rows: Sequence[Part] = ()) -> Triangle:
     """The triangle of the rows of several factors, about the shift of `counts`, and of further rows [F | T]."""
-    parts = [*(((F,), T) for F, T in (root_about(factor, counts.shift) for factor in factors)), *rows]
-    return Triangle.of_parts(parts, *(factor.triangle.left for factor in factors if factor.rows is None))
+    parts: list[Part] = []
+    for factor in factors:
+        F, T = root_about(factor, counts.shift)
+        parts.append(((F,), T))
+    # Rows that are kept as they are have no residual of their own yet.
+    lefts = (factor.triangle.left for factor in factors if factor.rows is None)
+    return Triangle.of_parts([*parts, *rows], *lefts)
 
 
 def root_about(factor: Factor, shift: Array) -> tuple[Array, Array]:
@@ -327,21 +363,27 @@ def root_about(factor: Factor, shift: Array) -> tuple[Array, Array]:
     counts = factor.counts
     if factor.rows:
         return factor.rows.design(shift, counts.intercept)
-    R, QtT, M = factor.triangle.R, factor.triangle.QtT, counts.n_features
+    R = factor.triangle.R
+    QtT = factor.triangle.QtT
+    M = counts.n_features
     if not counts.intercept or R.shape[0] == 0:
         return R, QtT
-    xp, moved = array_namespace(R), R[0, 0] * (counts.shift - shift)
+    xp = array_namespace(R)
+    moved = R[0, 0] * (counts.shift - shift)
     top = xp.concat([R[0, :1], R[0, 1:] + moved[:M]])[None, :]
     return xp.concat([top, R[1:, :]]), xp.concat([(QtT[0, :] + moved[M:])[None, :], QtT[1:, :]])
 
 
 def _pieces(factor: Factor) -> Iterator[tuple[Array, Array, Array]]:
-    """√w·1, √w·(H − s) and √w·(T − s), or the triangle in their place."""
-    M, rows, shift, triangle = factor.n_features, factor.rows, factor.counts.shift, factor.triangular
+    """√w·1, √w·(H − s) and √w·(T − s) piece by piece, or the triangle in their place, which has their products."""
+    rows = factor.rows
     if rows is None:
+        triangle = factor.triangular
         assert triangle is not None
         yield triangle.R[:, :1], triangle.R[:, int(factor.counts.intercept) :], triangle.QtT
         return
+    shift = factor.counts.shift
+    M = factor.n_features
     for part, H in rows.pieces(shift[:M]):
         ones = rows.root_weight[part, None]
         yield ones, H, ones * (rows.T[part, :] - shift[M:])

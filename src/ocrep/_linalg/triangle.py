@@ -1,4 +1,22 @@
-"""`Triangle`: rows [F | T] reduced by reflections to the triangle of F, QᵀT, and a length per target."""
+"""`Triangle`: rows [F | T] reduced by reflections to the triangle of F, QᵀT, and a length per target.
+
+QR by Householder reflections. F = QR with Q orthogonal and R upper triangular. Then ‖t − Fw‖² = ‖Qᵀt − [R; 0]w‖², so R,
+the first k entries of Qᵀt and the length of the others say all that least squares with any penalty can ask of the rows.
+Q is a product of reflections I − τvvᵀ, each of which makes one column zero below its diagonal. It is never formed:
+LAPACK's `geqrf` leaves the v below R, and QᵀT is computed from them in panels of 128, each as three matrix products and
+a small solve (the compact WY form I − VSVᵀ: Schreiber, Van Loan, SIAM J. Sci. Stat. Comput. 10, 1989). That is 2nk²
+flops for R, and 4nkq for q targets. The computed R is exact for rows that differ from F by about ε of each column's
+length (Higham, Accuracy and Stability, 2002, chapter 19), so σ_p is right to ε·κ, where a Gram matrix gives it to
+ε·κ²/2.
+
+Cholesky. Where FᵀF is known and squaring is harmless (`gram.py`), the same triangle is `root`: R of FᵀF = RᵀR, RᵀZ =
+FᵀT, and the length of what is left of a target, the root of ‖t‖² − ‖z‖². That difference cancels, so it counts only as
+far as it exceeds its own rounding error.
+
+SVD and rank. σ and V of R are those of F. On the host this is LAPACK's SVD; on a GPU, where that is many times slower,
+the polar decomposition by products and QR, which certifies itself. Singular values up to max(M, 64)·ε·σ₁ are rounding
+noise (`rank_tolerance`, the only place that says so), and so are centred columns of length up to 4·ε·|mean|·√Σw.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +31,27 @@ from scipy.linalg import get_lapack_funcs
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, cholesky, device_of, times_inverse
 
-# So many reflections are applied to the targets at a time.
+# Reflections that are applied to the targets at a time, as one panel I − VSVᵀ.
 _PANEL = 128
+# The polar iteration ends after six steps from any σ_p/σ₁ ≥ ε; a few more are a safeguard.
+_MOST_STEPS = 12
+# Above this weight a step through XᵀX would square too large a condition number.
+_LARGEST_SOLVED_WEIGHT = 100.0
+# Below this size a direct SVD takes no time that matters, on a GPU too.
+SMALL = 512
+# The rank tolerance is not less than for this many columns: merging block after block leaves about 20·ε·σ₁ in a
+# duplicated column however few there are.
+FEWEST_COLUMNS = 64
+
 # Features as columns side by side, and targets.
 Part: TypeAlias = tuple[tuple[Array, ...], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triangle:
-    """R of F = QR next to QᵀT, and the length of what remains of each target, ‖t − QQᵀt‖.
+    """R of F = QR next to QᵀT, and the length of the residual of each target, ‖t − QQᵀt‖.
 
-    Nothing reads the products of the remainders of two targets, so they are not kept: time and memory are linear in
+    Nothing reads the products of the residuals of two targets, so they are not kept: time and memory are linear in
     the number of targets.
     """
 
@@ -36,7 +64,7 @@ class Triangle:
 
     @classmethod
     def of(cls, F: Array, T: Array, *lefts: Array) -> Triangle:
-        """Reduce rows [F | T]; `lefts` are lengths that remained of the same targets elsewhere."""
+        """Reduce rows [F | T]; `lefts` are lengths of residuals of the same targets over other rows."""
         return cls.of_parts([((F,), T)], *lefts)
 
     @classmethod
@@ -44,14 +72,14 @@ class Triangle:
         """Reduce the rows of several parts, one below the other."""
         xp = array_namespace(parts[0][1])
         with np.errstate(over="ignore", invalid="ignore"):
-            R, QtT, rest = _reduced(_below([F for F, _ in parts]), _below([(T,) for _, T in parts]))
-            rest = xp.concat([rest, *(left[None, :] for left in lefts)])
-            left = column_lengths(rest)
+            R, QtT, rest = _reduced(_stacked([F for F, _ in parts]), _stacked([(T,) for _, T in parts]))
+            # Squared lengths add up over rows, so an earlier residual is one more entry of the column.
+            left = column_lengths(xp.concat([rest, *(left[None, :] for left in lefts)]))
         _check_sizes(QtT, left)
         return cls(R, QtT, left)
 
     def times(self, other: Triangle) -> Triangle:
-        """The product of both, each with its lengths on the diagonal behind the features."""
+        """The product of both as matrices [R QtT; 0 diag(left)]."""
         matmul = array_namespace(self.R).matmul
         QtT = matmul(self.R, other.QtT) + self.QtT * other.left
         return Triangle(matmul(self.R, other.R), QtT, self.left * other.left)
@@ -69,7 +97,7 @@ class Triangle:
 
 
 def column_lengths(A: Array) -> Array:
-    """√Σa² of each column; also where the squares are smaller than any number, so that no column looks like zero."""
+    """√Σa² of each column, also where the squares underflow, so that no column looks like zero."""
     xp = array_namespace(A)
     lengths = xp.sqrt(xp.sum(A * A, axis=0))
     if not A.shape[0] or bool(xp.all(lengths > SMALLEST)):
@@ -87,31 +115,47 @@ def _check_sizes(*parts: Array) -> None:
             raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
 
 
-def _below(parts: Sequence[tuple[Array, ...]]) -> Array:
+def _stacked(parts: Sequence[tuple[Array, ...]]) -> Array:
     """Parts one below the other, the columns of each side by side; in NumPy a copy that LAPACK may overwrite."""
     first = parts[0][0]
     if not isinstance(first, np.ndarray):
         xp = array_namespace(first)
         rows = [part[0] if len(part) == 1 else xp.concat(list(part), axis=1) for part in parts]
         return rows[0] if len(rows) == 1 else xp.concat(rows)
-    n_rows, n_columns = sum(part[0].shape[0] for part in parts), sum(columns.shape[1] for columns in parts[0])
-    out, bottom = np.empty((n_rows, n_columns), order="F"), 0
+    n_rows = sum(part[0].shape[0] for part in parts)
+    n_columns = sum(columns.shape[1] for columns in parts[0])
+    out = np.empty((n_rows, n_columns), order="F")
+    top = 0
     for part in parts:
-        top, bottom, right = bottom, bottom + part[0].shape[0], 0
+        bottom = top + part[0].shape[0]
+        left = 0
         for columns in part:
-            left, right = right, right + columns.shape[1]
+            right = left + columns.shape[1]
             out[top:bottom, left:right] = columns
+            left = right
+        top = bottom
     return out
 
 
 def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
     """R of F = QR, QᵀT, and rows with the lengths of the columns of T − QQᵀT; NumPy arrays are overwritten."""
-    xp, (n, k) = array_namespace(F), F.shape
-    m = min(n, k)
+    xp = array_namespace(F)
+    m = min(F.shape)
     if m == 0:
         return F[:0, :], T[:0, :], T
-    if isinstance(F, np.ndarray):
-        R, Z = (_by_numpy if current_thread() is main_thread() else _by_scipy)(F, T)
+    if isinstance(F, np.ndarray) and current_thread() is main_thread():
+        # NumPy's BLAS, as everywhere else: SciPy brings another one, and the threads of both would compete.
+        reflectors, tau = np.linalg.qr(F, mode="raw")
+        R = np.tril(reflectors[:, : len(tau)]).T
+        _check_sizes(R)
+        Z = _reflect(reflectors, tau, T)
+    elif isinstance(F, np.ndarray):
+        # In a worker: NumPy's QR holds the interpreter for 500 columns or fewer, and the others would wait.
+        geqrf, geqrf_lwork, ormqr = get_lapack_funcs(("geqrf", "geqrf_lwork", "ormqr"), (F,))
+        reflectors, tau, *_ = geqrf(F, lwork=int(geqrf_lwork(*F.shape)[0]), overwrite_a=True)
+        R = np.triu(reflectors[: len(tau)])
+        _check_sizes(R)
+        Z, *_ = ormqr("L", "T", reflectors[:, : len(tau)], tau, T, _PANEL * max(1, T.shape[1]), overwrite_c=True)
     elif is_torch_namespace(xp):
         reflectors, tau = xp.geqrf(F)
         R = xp.triu(reflectors[:m, :])
@@ -125,37 +169,20 @@ def _reduced(F: Array, T: Array) -> tuple[Array, Array, Array]:
     return R, Z[:m, :], Z[m:, :]
 
 
-def _by_numpy(F: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """R and QᵀT on NumPy's BLAS, as everything else: the threads of another one would fight with its threads."""
-    reflectors, tau = np.linalg.qr(F, mode="raw")
-    R = np.tril(reflectors[:, : len(tau)]).T
-    _check_sizes(R)
-    return R, _reflected(reflectors, tau, T)
-
-
-def _by_scipy(F: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same for workers: NumPy's QR holds the interpreter for 500 columns or fewer, and they would wait."""
-    geqrf, geqrf_lwork, ormqr = get_lapack_funcs(("geqrf", "geqrf_lwork", "ormqr"), (F,))
-    reflectors, tau, *_ = geqrf(F, lwork=int(geqrf_lwork(*F.shape)[0]), overwrite_a=True)
-    R = np.triu(reflectors[: len(tau)])
-    _check_sizes(R)
-    Z, *_ = ormqr("L", "T", reflectors[:, : len(tau)], tau, T, _PANEL * max(1, T.shape[1]), overwrite_c=True)
-    return R, Z
-
-
-def _reflected(reflectors: np.ndarray, tau: np.ndarray, T: np.ndarray) -> np.ndarray:
+def _reflect(reflectors: np.ndarray, tau: np.ndarray, T: np.ndarray) -> np.ndarray:
     """QᵀT of LAPACK's reflections I − τvvᵀ, whose v are rows here; T is overwritten.
 
-    Q = I − VSVᵀ with S⁻¹ = the upper part of VᵀV, 1/τ on its diagonal.
+    A panel of reflections is Q = I − VSVᵀ, where S⁻¹ has the upper part of VᵀV, and 1/τ on its diagonal.
     """
     for start in range(0, len(tau), _PANEL):
-        t = tau[start : start + _PANEL]
-        Vt = np.triu(reflectors[start : start + len(t), start:])
-        Vt[np.arange(len(t)), np.arange(len(t))] = 1.0
-        Vt[t == 0.0] = 0.0  # such a reflection changes nothing
-        S = np.triu(Vt @ Vt.T, 1)
-        S[np.arange(len(t)), np.arange(len(t))] = 1.0 / np.where(t == 0.0, 1.0, t)
-        T[start:] -= Vt.T @ np.linalg.solve(S.T, Vt @ T[start:])
+        panel = tau[start : start + _PANEL]
+        diagonal = np.arange(len(panel))
+        Vt = np.triu(reflectors[start : start + len(panel), start:])
+        Vt[diagonal, diagonal] = 1.0
+        Vt[panel == 0.0] = 0.0  # LAPACK's way to say that this reflection is the identity
+        inverse_S = np.triu(Vt @ Vt.T, 1)
+        inverse_S[diagonal, diagonal] = 1.0 / np.where(panel == 0.0, 1.0, panel)
+        T[start:] -= Vt.T @ np.linalg.solve(inverse_S.T, Vt @ T[start:])
     return T
 
 
@@ -165,7 +192,7 @@ def _reflected(reflectors: np.ndarray, tau: np.ndarray, T: np.ndarray) -> np.nda
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
-    """FᵀF, FᵀT and the squared length of each target, for features F and targets T; those of parts add up."""
+    """FᵀF, FᵀT and the squared length of each target, for features F and targets T; products of parts add up."""
 
     FF: Array
     FT: Array
@@ -202,9 +229,9 @@ class Products:
 
 
 def root(products: Products) -> Triangle | None:
-    """The triangle with these products, by Cholesky; what is left of a target is zero if it is less than its rounding.
+    """The triangle with these products, by Cholesky; a residual smaller than its own rounding error becomes zero.
 
-    None where the features are not positive definite to working precision.
+    None where FᵀF is not positive definite to working precision.
     """
     xp = array_namespace(products.FF)
     R = cholesky(products.FF)
@@ -252,14 +279,6 @@ def diagonal_ratio(R: Array) -> float:
 # GPU does fast, and as backward stable as the SVD itself.
 
 
-# The iteration ends after six steps from any σ_p/σ₁ ≥ ε; a few more are a safeguard.
-_MOST_STEPS = 12
-# Above this weight a step through XᵀX would square too large a condition number.
-_LARGEST_SOLVED_WEIGHT = 100.0
-# Below this size a direct SVD takes no time that matters.
-SMALL = 512
-
-
 def svd_by_polar(R: Array) -> tuple[Array, Array, Array] | None:
     """U, σ (descending) and Vᵀ of a square upper triangular R = (QP)ᵀ; None if Q was not found to full precision.
 
@@ -274,29 +293,36 @@ def svd_by_polar(R: Array) -> tuple[Array, Array, Array] | None:
     if not float(skew) <= 100.0 * EPS * R.shape[0] ** 0.5 * float(xp.max(xp.abs(P))):
         return None
     sigma, V = xp.linalg.eigh(0.5 * (P + xp.matrix_transpose(P)))
-    sigma, V = xp.flip(sigma), xp.flip(V, axis=1)
+    sigma = xp.flip(sigma)
+    V = xp.flip(V, axis=1)
     return V, xp.maximum(sigma, xp.zeros_like(sigma)), xp.matrix_transpose(xp.matmul(Q, V))
 
 
 def _nearest_orthogonal(A: Array) -> Array:
-    """The orthogonal factor Q of A = QP."""
+    """The orthogonal factor Q of A = QP: X(aI + bXᵀX)(I + cXᵀX)⁻¹ again and again, which lifts each σ to 1."""
     xp = array_namespace(A)
+    k = A.shape[0]
     size = float(xp.sqrt(xp.max(xp.sum(xp.abs(A), axis=0)) * xp.max(xp.sum(xp.abs(A), axis=1))))  # ≥ σ₁
     X = A / size
-    eye = xp.eye(A.shape[0], dtype=A.dtype, device=device_of(A))
+    eye = xp.eye(k, dtype=A.dtype, device=device_of(A))
     # A lower bound of the smallest singular value of X; too small a one costs a step, no accuracy.
     least = EPS
     for _ in range(_MOST_STEPS):
         if abs(1.0 - least) <= 8.0 * EPS:
             break
-        a, b, c = _weights(least)
-        step = _step_by_solving if c <= _LARGEST_SOLVED_WEIGHT else _step_by_qr
-        X = step(X, eye, a, b, c)
+        a, b, c = _halley_weights(least)
+        if c <= _LARGEST_SOLVED_WEIGHT:  # with ‖X‖ ≤ 1 the matrix I + cXᵀX has κ ≤ 101, and solving with it is cheaper
+            Xt = xp.matrix_transpose(X)
+            solved = xp.linalg.solve(eye + c * xp.matmul(Xt, X), Xt)
+            X = (b / c) * X + (a - b / c) * xp.matrix_transpose(solved)
+        else:  # the same through [√c·X; I] = QR, which does not square κ(X)
+            Q, _ = xp.linalg.qr(xp.concat([c**0.5 * X, eye]), mode="reduced")
+            X = (b / c) * X + ((a - b / c) / c**0.5) * xp.matmul(Q[:k, :], xp.matrix_transpose(Q[k:, :]))
         least = min(1.0, least * (a + b * least**2) / (1.0 + c * least**2))
     return X
 
 
-def _weights(least: float) -> tuple[float, float, float]:
+def _halley_weights(least: float) -> tuple[float, float, float]:
     """The a, b, c for which x(a + bx²)/(1 + cx²) lifts the interval [least, 1] most."""
     square = least * least
     d = (4.0 * (1.0 - square) / square**2) ** (1.0 / 3.0)
@@ -306,48 +332,25 @@ def _weights(least: float) -> tuple[float, float, float]:
     return a, b, a + b - 1.0
 
 
-def _step_by_qr(X: Array, eye: Array, a: float, b: float, c: float) -> Array:
-    xp = array_namespace(X)
-    k = X.shape[0]
-    Q, _ = xp.linalg.qr(xp.concat([c**0.5 * X, eye]), mode="reduced")
-    return (b / c) * X + ((a - b / c) / c**0.5) * xp.matmul(Q[:k, :], xp.matrix_transpose(Q[k:, :]))
-
-
-def _step_by_solving(X: Array, eye: Array, a: float, b: float, c: float) -> Array:
-    """X(aI + bXᵀX)(I + cXᵀX)⁻¹: with c ≤ 100 and ‖X‖ ≤ 1 the matrix has κ ≤ 101."""
-    xp = array_namespace(X)
-    Xt = xp.matrix_transpose(X)
-    return (b / c) * X + (a - b / c) * xp.matrix_transpose(xp.linalg.solve(eye + c * xp.matmul(Xt, X), Xt))
-
-
 # ------------------------------------------------------------------------------
 # The SVD of small triangles and of matrices wider than tall, and which singular values are rounding noise.
-
-
-FEWEST_COLUMNS = 64
 
 
 def rank_tolerance(n_columns: int, sigma_1: float) -> float:
     """Singular values up to this size are rounding noise.
 
-    It grows with the columns of R, not with the rows: R carries the same spectrum however many rows
-    went into it, and a rank that fell when rows were added would be absurd. Not less than for 64 columns: merging
-    block after block leaves about 20·ε·σ₁ in a duplicated column however few there are.
+    It grows with the columns of R, not with the rows: R carries the same spectrum however many rows went into it, and a
+    rank that fell when rows were added would be absurd.
     """
     return max(n_columns, FEWEST_COLUMNS) * EPS * sigma_1
-
-
-def numerical_rank(sigma: Array, n_columns: int) -> int:
-    """How many of the descending singular values lie above the tolerance."""
-    xp = array_namespace(sigma)
-    tolerance = rank_tolerance(n_columns, float(sigma[0]) if sigma.shape[0] else 0.0)
-    return int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
 
 
 def svd_and_rank(R: Array, n_columns: int) -> tuple[Array, Array, Array, int]:
     """U, σ (descending), Vᵀ and the numerical rank of a matrix that stands for `n_columns` columns."""
     U, sigma, Vt = svd(R)
-    return U, sigma, Vt, numerical_rank(sigma, n_columns)
+    xp = array_namespace(sigma)
+    tolerance = rank_tolerance(n_columns, float(sigma[0]) if sigma.shape[0] else 0.0)
+    return U, sigma, Vt, int(xp.sum(xp.astype(sigma > tolerance, xp.int64)))
 
 
 def svd(R: Array) -> tuple[Array, Array, Array]:
@@ -366,7 +369,7 @@ def svd(R: Array) -> tuple[Array, Array, Array]:
 
 
 def without_constants(C: Array, mean: Array, weight_sum: float) -> Array:
-    """Centred columns; those that are constant up to rounding become exactly zero."""
+    """Centred columns C, where a column that is constant up to rounding becomes exactly zero."""
     xp = array_namespace(C)
     varies = are_varying(column_lengths(C), mean, weight_sum)
     return xp.where(varies, C, xp.zeros((), dtype=C.dtype, device=device_of(C)))
