@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.program import ocrep, ocrep_many
-from support.tiny_study import TINY
 
-from ocrep import PinvClassifier, PinvClassifierCV, __version__, load_model, rules, study
+from ocrep import PinvClassifier, PinvClassifierCV, __version__, load_model, rules
 from ocrep._files.writing import table_writer
 from ocrep.analysis.assessment import Assessment
 from ocrep.cli import main, printing
-from ocrep.cli.running import DATA, MEANING, OUTPUT, PIPE, run
+from ocrep.cli.running import DATA, MEANING, PIPE, run
 from ocrep.datasets import info, load
 from ocrep.tables.comparison import MAIN_RULES
 
@@ -73,7 +72,7 @@ print(*sys.modules)
     shown = "\n".join(text)
     assert [line for line in text if line.startswith("code")] == ["code 0"] * 3 + ["code 2"]
     assert f"ocrep {__version__}" in text
-    for word in ("fit", "predict", "diagnose", "compare", "study", "datasets", "export", "inspect", "130 interrupted"):
+    for word in ("fit", "predict", "diagnose", "compare", "datasets", "export", "inspect", "130 interrupted"):
         assert word in shown
 
 
@@ -369,30 +368,6 @@ def test_the_set_that_is_not_bundled(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_study(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(study.PROTOCOLS, "quick", TINY)
-    assert run(["study", "quick", "--out", str(tmp_path), "--jobs", "1"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith(f"{tmp_path / 'report.md'} holds the report: ")
-    (tmp_path / "report.md").unlink()
-    assert run(["study", "report", str(tmp_path), "--json"]) == 0
-    (tmp_path / "report.md").unlink()
-    again, other = ocrep_many(
-        [["study", "report", tmp_path, "--json"], ["study", "quick", "--out", tmp_path]],
-    )
-    assert json.loads(again.out) == {"report": str(tmp_path / "report.md")}
-    assert (tmp_path / "report.md").stat().st_size > 1000
-    assert (other.code, other.out) == (OUTPUT, "")
-    assert "holds another study" in other.err
-    file = study.publish(tmp_path, tmp_path / "results.parquet")
-    assert run(["study", "report", "--from", str(file), "--out", str(tmp_path / "again")]) == 0
-    assert (tmp_path / "again" / "report.md").read_bytes() == (tmp_path / "report.md").read_bytes()
-    asked = []
-    monkeypatch.setattr(study, "run", lambda *asked_for, **options: asked.append((*asked_for, options)))
-    monkeypatch.setattr(study, "report", lambda known, folder: folder / "report.md")
-    assert run(["study", "full", "--out", str(tmp_path), "--jobs", "3", "--for", "60"]) == 0
-    assert asked == [("full", tmp_path, {"n_jobs": 3, "seconds": 60.0})]
-
-
 def test_the_widest_table_of_scores_fits_eighty_columns(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

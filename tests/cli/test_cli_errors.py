@@ -162,10 +162,6 @@ CASES = {
         "no folder none",
     ),
     "unknown data set": (["datasets", "irises"], USAGE, "Did you mean 'iris'?"),
-    "no study": (["study", "report", "folder.csv"], DATA, "holds no study"),
-    "no source of a report": (["study", "report"], USAGE, "--from FILE"),
-    "a report from rows": (["study", "report", "--from", "no.parquet"], DATA, "no.parquet"),
-    "study into a file": (["study", "quick", "--out", "good.csv"], OUTPUT, "good.csv"),
     "size and rule at odds": ([*fit("good.csv")[:-1], "auto", "--gamma", "loo"], DATA, "n_hidden='auto'"),
 }
 

@@ -155,8 +155,6 @@ LONG = "x" * 300
         (["predict", "m.skops", "t.csv", "-o", f"{LONG}.csv"], OUTPUT, "File name too long"),
         (["diagnose", "t.csv", "-t", "y", "--report", f"{LONG}.html"], OUTPUT, "File name too long"),
         (["export", "m.skops", f"{LONG}.onnx"], OUTPUT, "File name too long"),
-        (["study", "quick", "--out", LONG], OUTPUT, "File name too long"),
-        (["study", "report", LONG], DATA, LONG),
         (["datasets", LONG], USAGE, LONG),
         (["fit", "t.csv", "-t", "y" * 5000, "-o", "m.skops"], DATA, "no column"),
         (["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "9" * 5000], USAGE, "at most 9 digits, or auto"),

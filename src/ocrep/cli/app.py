@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -55,15 +54,6 @@ ocrep compare houses.csv --target price --splits 20 --all""",
     "datasets": """\
 ocrep datasets
 ocrep datasets iris wine --export data --format parquet""",
-    "study quick": """\
-ocrep study quick --out study
-ocrep study quick --out study --jobs 4 --json""",
-    "study full": """\
-ocrep study full --out study --jobs 8
-ocrep study full --out study --for 3600""",
-    "study report": """\
-ocrep study report study
-ocrep study report --from results.parquet --out report""",
 }
 
 
@@ -72,16 +62,6 @@ def _epilog(name: str) -> str:
     return f"Examples:\n\n\b\n{EXAMPLES[name]}"
 
 
-study_help = "Recompute the paper, and compare with its tables."
-study = typer.Typer(help=study_help, **_PLAIN)
-_OF_STUDY: dict[str, Callable[..., None]] = {
-    "quick": commands.study_quick,
-    "full": commands.study_full,
-    "report": commands.study_report,
-}
 # In the order in which `ocrep --help` lists them.
 for name in ("fit", "predict", "inspect", "export", "diagnose", "compare", "datasets"):
     app.command(name, epilog=_epilog(name))(getattr(commands, name))
-for name, command in _OF_STUDY.items():
-    study.command(name, epilog=_epilog(f"study {name}"))(command)
-app.add_typer(study, name="study")
