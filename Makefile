@@ -14,13 +14,16 @@ SMALL_SUITE := tests/test_package.py tests/_layers tests/_files tests/_linalg/te
 	tests/tables
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs fuzz study test test-all test-browser test-jax test-lowest test-newest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
+.PHONY: demo docs fuzz study study-full test test-all test-browser test-jax test-lowest test-newest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
 
 demo: $(VENV)/.installed  ## train on a bundled table beside boosting and forests, and write a report (under a minute)
 	@$(BIN)/python examples/demo.py
 
 study: $(VENV)/.installed  ## recompute the paper in small (about 90 seconds)
-	@$(BIN)/ocrep study quick --out study-quick
+	@$(BIN)/python -m study quick --out study-quick
+
+study-full: $(VENV)/.installed  ## recompute the paper (two hours of one core; if it is stopped, the same command goes on)
+	@$(BIN)/python -m study full --out study-full
 
 test: lint  ## lint, types, import contracts and all tests but the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered

@@ -55,7 +55,7 @@ def main() -> None:
 
 def check_contents(wheel: Path) -> None:
     """All modules and data files, and nothing else."""
-    found = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ocrep/")}
+    found = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     package = ROOT / "src"
     files = (path for path in (package / "ocrep").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     expected = {path.relative_to(package).as_posix() for path in files}

@@ -28,7 +28,6 @@ BETWEEN_ROOMS = {
     "FlooredRule": ("at_least_floor", "for_own_features", "least_gamma"),
     "Numbered": ("check_plan",),
     "_Search": ("partial_fit",),
-    "Protocol": ("as_dict", "path_sizes", "sizes_of", "splits_of"),
 } | dict.fromkeys(
     ("CriterionRule", "GCV", "Mallows", "InformationCriterion", "MarginalLikelihood", "LCurve", "QuasiOptimality"),
     ("by_target", "criterion", "searched"),

@@ -8,7 +8,6 @@ from ocrep import onnx as onnx
 from ocrep import parts as parts
 from ocrep import report as report
 from ocrep import rules as rules
-from ocrep import study as study
 from ocrep._layers.random_layer import RandomLayer as RandomLayer
 from ocrep._linalg.factor import Factor as Factor
 from ocrep._linalg.spectrum import Spectrum as Spectrum

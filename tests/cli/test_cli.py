@@ -367,7 +367,6 @@ def test_the_set_that_is_not_bundled(tmp_path, monkeypatch, capsys):
     assert "delta_ailerons cannot be loaded" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_widest_table_of_scores_fits_eighty_columns(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

@@ -18,14 +18,14 @@ from ocrep.datasets import load
 
 REGISTRY = "takes packages from the registry; the extra is compared with pyproject.toml"
 ENVIRONMENT = "sets up .venv and runs for minutes; the target is looked up in the Makefile"
-MINUTES = "takes minutes or hours; its options are parsed, and tests/cli runs it on a tiny protocol"
+MINUTES = "takes minutes or hours; its options are parsed, and tests/study runs it on a tiny protocol"
 CLUSTER = "run by tests/_rows/test_dask_cluster.py, which takes the commands from the page"
 LOOKED_UP = {
     "README.md": {"make demo": ENVIRONMENT, "make test": ENVIRONMENT},
     "docs/install.md": {"pip install ocrep": REGISTRY, "pip install ocrep[cli]": REGISTRY},
     "docs/start.md": {"pip install ocrep[cli]": REGISTRY},
     "docs/scaling.md": {"dask scheduler": CLUSTER, "dask worker": CLUSTER},
-    "docs/study/README.md": {"ocrep study report": MINUTES, "ocrep study full": MINUTES, "ocrep study quick": MINUTES},
+    "docs/study/README.md": {f"python -m study {name}": MINUTES for name in ("report", "full", "quick")},
 }
 """The beginnings of the commands that are looked up and not run here, by page."""
 
@@ -148,7 +148,7 @@ def test_commands_options_and_files_named_in_sentences_exist(page):
     for span in (" ".join(span.split()) for span in spans_of(page)):
         if re.match(r"(ocrep|make|python|pip|dask) [a-z-]", span):
             check_exists(span)
-        elif re.fullmatch(r"(benchmarks|docs|examples|src|tests|tools|\.github)/[\w./-]*", span):
+        elif re.fullmatch(r"(benchmarks|docs|examples|src|study|tests|tools|\.github)/[\w./-]*", span):
             assert (ROOT / span).exists(), span
         elif (option := re.match(r"--[a-z][a-z-]*", span)) and option[0] != "--dependency":  # that one is SLURM's
             assert option[0] in options_of(typer.main.get_command(app)), span

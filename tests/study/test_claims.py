@@ -1,12 +1,11 @@
 """The claims: each verdict follows from results, shown on results that fulfil and that contradict it."""
 
-import numpy as np
 import pytest
 from support.studies import SYMMETRIC, made, rows
 
-from ocrep.study.claims import CHECKS, FAILS, HOLDS, IN_PART, NOT_TESTED, claims
-from ocrep.study.published import rivalries
-from ocrep.study.results import Row
+from study.claims import FAILS, HOLDS, IN_PART, NOT_TESTED, claims
+from study.published import rivalries
+from study.results import Row
 
 
 def verdict(study, words):
@@ -18,14 +17,14 @@ def path(data, method, errors, n_draws=2):
     """Test errors along the sizes 10, 20, …"""
     for draw in range(n_draws):
         for k, error in enumerate(errors, 1):
-            yield "path", data, "symmetric", (0, draw), Row(10 * k, method, "raw", error=error, cv_error=error)
+            yield "path", data, "symmetric", 0, draw, Row(10 * k, method, "raw", error=error, cv_error=error)
 
 
 def grid(data, n_hidden, errors, spread=0.1):
     """Test errors along γ = 1e-10, 1e-9, …, in two draws `spread` apart."""
     for draw, (k, error) in ((d, pair) for d in range(2) for pair in enumerate(errors)):
         number = error + draw * (spread[k] if isinstance(spread, list) else spread)
-        yield "fixed", data, "symmetric", (0, draw), Row(n_hidden, "grid", "raw", error=number, gamma=10.0 ** (k - 10))
+        yield "fixed", data, "symmetric", 0, draw, Row(n_hidden, "grid", "raw", error=number, gamma=10.0 ** (k - 10))
 
 
 def rivals(experiment, factor, **where):
@@ -44,8 +43,7 @@ def rivals(experiment, factor, **where):
 
 def test_without_results_nothing_is_claimed():
     found = claims(made(variant=SYMMETRIC))
-    assert len(found) == len(CHECKS) == 19
-    assert [c.verdict for c in found if "pseudoinversions" not in c.text] == [NOT_TESTED] * 18
+    assert {c.verdict for c in found if "pseudoinversions" not in c.text} == {NOT_TESTED}
 
 
 def test_curves_that_keep_decreasing_and_one_that_rises():
@@ -152,13 +150,8 @@ def test_comparisons_with_rivals(words, experiment, factor, expected):
 
 def stability(data, change, loss):
     for k, (a, b) in enumerate(zip(change, loss, strict=True)):
-        yield (
-            "stability",
-            data,
-            "symmetric",
-            (0, 0),
-            Row(9, "leave_one_out", "raw", error=a, gamma=10.0 ** (k - 1), cv_error=b),
-        )
+        row = Row(9, "leave_one_out", "raw", error=a, gamma=10.0 ** (k - 1), cv_error=b)
+        yield "stability", data, "symmetric", 0, 0, row
 
 
 @pytest.mark.parametrize(
@@ -170,7 +163,4 @@ def stability(data, change, loss):
     ],
 )
 def test_stability_needs_small_changes_and_a_small_error(change, loss, expected):
-    found = verdict(made(stability("iris", change, loss), variant=SYMMETRIC), "stable solutions")
-    assert found.verdict == expected
-    assert f"{change[0] / change[1]:,.0f} to" in found.evidence
-    assert np.isfinite(change).all()
+    assert verdict(made(stability("iris", change, loss), variant=SYMMETRIC), "stable solutions").verdict == expected

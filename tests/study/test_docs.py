@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ocrep.study import load_study
-from ocrep.study.page import report_text
-from ocrep.study.protocol import FULL, Variant
-from ocrep.study.yardsticks import of_methods
+from study import FULL, load_study
+from study.judgement import of_methods
+from study.page import report_text
+from study.protocol import Variant
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "study" / "results.parquet"

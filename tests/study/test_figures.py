@@ -1,15 +1,11 @@
 """The study's figures: what is drawn, that it is always the same, and that huge errors do not flatten the rest."""
 
-import sys
-
 import numpy as np
 import pytest
 from support.studies import SYMMETRIC, made, rows
 
-from ocrep.displays.base import VERMILION
-from ocrep.study import figures
-from ocrep.study.figures import draw_figures
-from ocrep.study.results import Row
+from study.figures import VERMILION, draw_figures, illustration
+from study.results import Row
 
 GAMMAS = [10.0**exponent for exponent in range(-10, 6)]
 SIZES = [5, 10, 15, 20]
@@ -19,7 +15,7 @@ LARGEST = {"housing": 300, "iris": 100, "wine": 100}
 def curve(data, n_draws=3, gamma=1e-3, biases="symmetric"):
     """Errors along the grid, and the rules' own γ."""
     for draw in range(n_draws):
-        where = "fixed", data, biases, (0, draw)
+        where = "fixed", data, biases, 0, draw
         for g in GAMMAS:
             error = 3.0 + 0.1 * draw + 0.1 * (np.log10(g) + 2.0) ** 2
             yield *where, Row(LARGEST[data], "grid", "raw", error=1e6 if g == GAMMAS[0] else error, gamma=g)
@@ -32,14 +28,14 @@ def path(data, n_draws=2, errors=None, methods=("ocrep", "cv", "unregularized"),
         for method in methods:
             along = errors or [9.0, 5.0, 4.0 + 0.1 * draw, 1e6 if method == "unregularized" else 3.9]
             for m, error in zip(SIZES, along, strict=True):
-                yield "path", data, "symmetric", (split, draw), Row(m, method, "raw", error=error, cv_error=error)
-    yield "chosen", data, "symmetric", (split, 0), Row(size, "ocrep", "raw", error=4.0)
+                yield "path", data, "symmetric", split, draw, Row(m, method, "raw", error=error, cv_error=error)
+    yield "chosen", data, "symmetric", split, 0, Row(size, "ocrep", "raw", error=4.0)
 
 
 def stability(data):
     for k in range(-2, 3):
         row = Row(9, "leave_one_out", "raw", error=10.0**-k, gamma=10.0**k, cv_error=1.0 + k * k)
-        yield "stability", data, "symmetric", (0, 0), row
+        yield "stability", data, "symmetric", 0, 0, row
 
 
 def everything(*sets):
@@ -177,12 +173,6 @@ def test_the_gain_is_the_same_at_both_ends_and_the_condition_least_at_one(tmp_pa
     (condition,) = axes["condition"].values()
     beta, mu = condition.lines[0].get_data()
     assert beta[np.argmin(mu)] == pytest.approx(1.0)
-    spectrum = figures.illustration()
+    spectrum = illustration()
     gains = spectrum.gain(spectrum.largest * spectrum.smallest)
     assert gains[0] == pytest.approx(gains[-1])
-
-
-def test_matplotlib_is_asked_for_by_name(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"ocrep\[plot\]"):
-        draw_figures(made(variant=SYMMETRIC), tmp_path)

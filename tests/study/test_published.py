@@ -3,9 +3,9 @@
 from collections import Counter
 
 import pytest
-from support.published import cell, rivalry
+from support.studies import cell, rivalry
 
-from ocrep.study.published import MISPRINTS, cells, rivalries
+from study.published import MISPRINTS, cells, rivalries
 
 
 def test_all_336_printed_numbers_are_there():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 # exit code, for a fiftieth of the price of a new interpreter.
 _MANY = """
 import contextlib, gc, io, json, os, sys, tempfile
-import ocrep.cli.app, ocrep.cli.running, ocrep.onnx, ocrep.serialization.model_files, ocrep.report, ocrep.study
+import ocrep.cli.app, ocrep.cli.running, ocrep.onnx, ocrep.serialization.model_files, ocrep.report
 import ocrep.tables.comparison, ocrep.tables.prediction
 import pyarrow.csv, rich.table, typer
 from ocrep.cli import main

@@ -8,26 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from ocrep._linalg.factor import Factor
-from ocrep._linalg.spectrum import Spectrum
-from ocrep.displays.base import BLACK, BLUE, GREEN, GREY, VERMILION, load_matplotlib
-from ocrep.study.curves import Along, along_gamma, along_sizes, chosen_gamma, stability
-from ocrep.study.overview import draw_overview
-from ocrep.study.protocol import REFERENCE_SPLIT, REGRESSION, SHOWN_RANGE
-from ocrep.study.wording import UNITS, title
-from ocrep.study.yardsticks import Study
+from ocrep import Factor, Spectrum
+from study.judgement import INSIDE, Study
+from study.protocol import REGRESSION, SHOWN_RANGE
+from study.published import NAMES, UNITS, title
+from study.results import Along, on_reference_split
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-# The vertical axis of a panel ends at this many times the least error; for classification also at least so many
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+BLACK, GREY, BLUE, VERMILION, GREEN, ORANGE = "#000000", "#767676", "#0072B2", "#D55E00", "#009E73", "#E69F00"
+# The vertical axis of a panel ends at this many times the least error; for classification also at least this many
 # percentage points above the least error, which may be zero.
-BEYOND, POINTS = 2.5, 10.0
+BEYOND = 2.5
+POINTS = 10.0
 STYLE = {
     **dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 9),
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
@@ -38,13 +37,21 @@ LINES: dict[str, dict[str, Any]] = {
     "cv": {"label": "cross-validation", "color": BLACK, "linestyle": "-.", "marker": "s", "markerfacecolor": "none"},
     "ocrep": {"label": "OCReP", "color": VERMILION, "linestyle": "-", "marker": "o"},
 }
+LOOKS: dict[str, dict[str, Any]] = {
+    "ocrep": {"color": VERMILION, "marker": "o"},
+    "cv": {"color": BLACK, "marker": "s", "markerfacecolor": "none"},
+    "gcv": {"color": BLUE, "marker": "D"},
+    "kibria": {"color": GREEN, "marker": "v"},
+    "hoerl_kennard": {"color": ORANGE, "marker": "P"},
+    "unregularized": {"color": GREY, "marker": "^"},
+}
+MISPRINT: dict[str, Any] = {"marker": "x", "color": "#AA0000", "markersize": 8, "linestyle": ""}
 
 
 def draw_figures(study: Study, folder: Path) -> dict[str, str]:
     """Draw every figure that the results allow into `folder`/figures; return their paths, relative to `folder`."""
-    matplotlib = load_matplotlib()
     figures: dict[str, Callable[[], Figure | None]] = {
-        "overview": lambda: draw_overview(study),
+        "overview": lambda: _overview(study),
         "gain": lambda: _single(_gain),
         "condition": lambda: _single(_condition),
         "error_against_gamma": lambda: _panels(study, _gamma_panel, "regularization γ"),
@@ -66,15 +73,60 @@ def draw_figures(study: Study, folder: Path) -> dict[str, str]:
     return drawn
 
 
+def _overview(study: Study) -> Figure | None:
+    """Where the published numbers lie among ours: errors on the left, ratios to OCReP on the right."""
+    own = [one for one in study.judged if not one.cell.quoted and not one.cell.repeated]
+    placed = [one for one in own if one.percentile is not None]
+    names = [name for name in study.data_sets if any(one.cell.data == name for one in placed)]
+    if not names:
+        return None
+    figure = Figure(figsize=(10.5, 0.62 * len(names) + 1.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    _strip(left, names, [(one.cell.data, one.cell.method, one.percentile, one.cell.misprint) for one in placed])
+    pairs = [pair for pair in study.pairs if pair.percentile is not None and not pair.rivalry.rival.quoted]
+    points = [
+        (cell.data, cell.method, pair.percentile, cell.misprint or pair.rivalry.ocrep.misprint)
+        for pair in pairs
+        for cell in (pair.rivalry.rival,)
+    ]
+    _strip(right, names, points)
+    left.set_title("published errors: all points of a row share the paper's unknown split")
+    right.set_title("published ratios of rival to OCReP: nearly free of the split")
+    handles = [left.plot([], [], linestyle="", label=NAMES[m], **look)[0] for m, look in LOOKS.items()]
+    handles.append(left.plot([], [], label="suspected misprint", **MISPRINT)[0])
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+    return figure
+
+
+def _strip(axis: Axes, names: list[str], points: list[tuple[str, str, float | None, bool]]) -> None:
+    """One row per data set; points that would cover each other are set apart."""
+    axis.axvspan(*INSIDE, color=GREY, alpha=0.12, linewidth=0)
+    axis.axvline(50.0, color=GREY, linewidth=0.8, linestyle=":")
+    for row, name in enumerate(names):
+        own = sorted((p, method, odd) for data, method, p, odd in points if data == name and p is not None)
+        ends: list[float] = []  # the last point of each line of points
+        for place, method, odd in own:
+            line = next((k for k, last in enumerate(ends) if place - last > 2.2), len(ends))
+            ends[line : line + 1] = [place]
+            offset = 0.11 * ((line + 1) // 2) * (1 if line % 2 else -1)
+            axis.plot(place, row + offset, linestyle="", markersize=5, clip_on=False, **LOOKS[method])
+            if odd:
+                axis.plot(place, row + offset, clip_on=False, **MISPRINT)
+        if row:
+            axis.axhline(row - 0.5, color=GREY, linewidth=0.4)
+    axis.set(xlim=(0, 100), ylim=(len(names) - 0.45, -0.55), xlabel="percentile among our splits (grey: 1 to 99)")
+    axis.set_yticks(range(len(names)), [title(name) for name in names])
+    axis.tick_params(left=False)
+
+
 def illustration() -> Spectrum:
     """Return twelve singular values between 10 and 0.05, few enough to see the effect of γ on each."""
     return Factor.of(np.diag(np.geomspace(10.0, 0.05, 12)), np.ones(12)).spectrum()
 
 
 def _single(draw: Callable[[Axes, Spectrum, float], None]) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure, spectrum = Figure(figsize=(5.2, 3.4), layout="constrained"), illustration()
+    figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+    spectrum = illustration()
     axis = figure.add_subplot(xscale="log", yscale="log")
     axis.grid(alpha=0.25)
     draw(axis, spectrum, spectrum.largest * spectrum.smallest)
@@ -103,7 +155,8 @@ def _gain(axis: Axes, spectrum: Spectrum, balanced: float) -> None:
 def _condition(axis: Axes, spectrum: Spectrum, balanced: float) -> None:
     """μ(H^reg) against β (the paper's figure 2); at each kink D_max moves from one σ to the next."""
     betas = np.geomspace(1e-4, 1e4, 401)
-    least, plain = float(spectrum.condition(balanced)), float(spectrum.condition())
+    least = float(spectrum.condition(balanced))
+    plain = float(spectrum.condition())
     axis.plot(betas, spectrum.condition(betas * balanced), color=BLUE)
     axis.axhline(plain, color=GREY, linestyle=":")
     axis.annotate(f"without regularization: σ₁/σ$_p$ = {plain:.0f}", (1.0, plain), (0, -4), **_under(GREY))
@@ -120,18 +173,16 @@ def _under(color: str) -> dict[str, Any]:
 
 def _panels(study: Study, draw: Callable[[Axes, Study, str], bool], x_label: str) -> Figure | None:
     """One panel per data set: regression in the first row, classification in the second, one legend below."""
-    from matplotlib.figure import Figure
-
     scratch = Figure().subplots()
-    names = [name for name in study.about["protocol"]["data_sets"] if draw(scratch, study, name)]
+    names = [name for name in study.data_sets if draw(scratch, study, name)]
     if not names:
         return None
     rows = [[name for name in names if (name in REGRESSION) is regression] for regression in (True, False)]
     rows = [row for row in rows if row]
     columns = max(map(len, rows))
     narrow = columns < 3
-    size = max(2.75 * columns, 4.6), 2.4 * len(rows) + (1.3 if narrow else 0.4)
-    figure = Figure(figsize=size, layout="constrained")
+    height = 2.4 * len(rows) + (1.3 if narrow else 0.4)
+    figure = Figure(figsize=(max(2.75 * columns, 4.6), height), layout="constrained")
     axes = figure.subplots(len(rows), columns, squeeze=False)
     legend: dict[str, Any] = {}
     for line, row in zip(axes, rows, strict=True):
@@ -161,14 +212,15 @@ def _scaled(curve: Along, data: str) -> Along:
 
 def _gamma_panel(axis: Axes, study: Study, data: str) -> bool:
     """Mean test error over the draws for each γ of the grid, with the γ of the two rules marked."""
-    n_hidden = int(dict(study.about["protocol"]["fixed_sizes"])[data][-1])
-    curve = along_gamma(study.results, data, study.variant, n_hidden)
+    n_hidden = study.sizes_of(data)[-1]
+    curve = study.results.along_gamma(data, study.variant, n_hidden)
     if curve is None:
         return False
     curve = _scaled(curve, data)
-    found = {m: chosen_gamma(study.results, data, study.variant, n_hidden, m) for m in ("cv", "ocrep")}
+    found = {m: study.results.chosen_gamma(data, study.variant, n_hidden, m) for m in ("cv", "ocrep")}
     gammas = {method: gamma for method, gamma in found.items() if gamma is not None}
-    low, high = min([SHOWN_RANGE[0], *gammas.values()]), max([SHOWN_RANGE[1], *gammas.values()])
+    low = min([SHOWN_RANGE[0], *gammas.values()])
+    high = max([SHOWN_RANGE[1], *gammas.values()])
     errors = {m: float(np.interp(np.log(gamma), np.log(curve.at), curve.mean)) for m, gamma in gammas.items()}
     top = _top(data, [curve], errors.values())
     style: dict[str, Any] = {"color": GREY, "marker": ".", "linewidth": 0.8, "elinewidth": 0.8, "capsize": 1.5}
@@ -187,20 +239,20 @@ def _gamma_panel(axis: Axes, study: Study, data: str) -> bool:
 
 def _size_panel(axis: Axes, study: Study, data: str) -> bool:
     """Mean test error over the draws for each hidden size, with a band of ± one deviation, and OCReP's M̄."""
-    known = {m: along_sizes(study.results, data, study.variant, m) for m in LINES}
+    known = {m: study.results.along_sizes(data, study.variant, m) for m in LINES}
     curves = {method: _scaled(curve, data) for method, curve in known.items() if curve is not None}
     if not curves:
         return False
     for method, curve in curves.items():
         every = max(1, len(curve.at) // 8)
         axis.plot(curve.at, curve.mean, markersize=4, markevery=every, **LINES[method])
-        low, color = np.maximum(curve.mean - curve.std, 0.0), LINES[method]["color"]
+        low = np.maximum(curve.mean - curve.std, 0.0)
+        color = LINES[method]["color"]
         label = "band: ± standard deviation over draws" if method == "ocrep" and curve.n_draws > 1 else None
         axis.fill_between(curve.at, low, curve.mean + curve.std, color=color, alpha=0.2, linewidth=0, label=label)
-    sizes = study.results.numbers("chosen", data, study.variant, 0, "ocrep", "n_hidden")
-    reference = [size for (split, _), size in sizes.items() if split == REFERENCE_SPLIT]
-    if reference:
-        axis.axvline(reference[0], color=VERMILION, linestyle=":", label="M̄ of OCReP in the table")
+    sizes = on_reference_split(study.results.numbers("chosen", data, study.variant, 0, "ocrep", "n_hidden"))
+    if len(sizes):
+        axis.axvline(sizes.iloc[0], color=VERMILION, linestyle=":", label="M̄ of OCReP in the table")
     top = _top(data, curves.values())
     axis.set(ylim=(_bottom(curves.values(), top), top), xlim=(0.0, None), title=title(data), ylabel=_error_label(data))
     return True
@@ -208,7 +260,7 @@ def _size_panel(axis: Axes, study: Study, data: str) -> bool:
 
 def _stability_panel(axis: Axes, study: Study, data: str) -> bool:
     """Change of predictions without one row, and the leave-one-out error, against γ in units of OCReP's."""
-    curves = stability(study.results, data)
+    curves = study.results.stability(data)
     if curves is None:
         return False
     for name, color, style, label in (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import pandas as pd
 
-from ocrep.study.protocol import PEAK_SHARES, REFERENCE_SPLIT, REGRESSION, Variant
-from ocrep.study.published import EXPERIMENTS, SIZE_CHOSEN
-from ocrep.study.spread import Spread
-from ocrep.study.wording import NAMES, NONE, in_unit, number, table, title, yes
-from ocrep.study.yardsticks import Calibration, ConditionRatio, Judged, Pair, Study, calibrate, share
+from study.judgement import Calibration, ConditionRatio, Judged, Pair, Study, calibrate, share
+from study.protocol import BIASES, GCV_METHODS, PEAK_SHARES, REFERENCE_SPLIT, REGRESSION, TARGETS, Variant
+from study.published import EXPERIMENTS, NAMES, NONE, SIZE_CHOSEN, cells, in_unit, number, title
+from study.results import Spread
 
 TITLES = {
     2: "OCReP and cross-validation at fixed sizes, small data sets",
@@ -32,6 +32,13 @@ TITLES = {
 OURS = {"ocrep": "fixed", "ocrep_full": "fixed", "ocrep_floor": "fixed", "ocrep_cv": "beyond", "cv": "fixed"}
 
 
+def table(header: str, rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table; `header` has its columns separated by " | "."""
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in rows]
+    lines = [[header], ["---"] * (header.count(" | ") + 1), *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def paper_table(study: Study, table_number: int) -> list[str]:
     """Return the title and the body of one of the paper's tables."""
     heading = f"### Table {table_number}: {TITLES[table_number]}"
@@ -46,12 +53,13 @@ def _errors(judged: list[Judged]) -> str:
     chosen = judged[0].cell.experiment in SIZE_CHOSEN
     rows = []
     for one in judged:
-        cell, spread = one.cell, one.spread
+        cell = one.cell
         name = NAMES[cell.method] + (" (quoted)" if cell.quoted else "")
-        sizes = [number(one.sizes.get(REFERENCE_SPLIT)), _range(one.sizes.values())] if chosen else []
+        sizes = [number(one.sizes.get(REFERENCE_SPLIT)), _range(one.sizes)] if chosen else []
         published = _with_std(cell.data, cell.error, cell.std)
         place = [number(one.percentile, 2), _std(one), _notes(one)]
-        rows.append([title(cell.data), str(cell.n_hidden), *sizes, name, published, *_ours(cell.data, spread), *place])
+        ours = _ours(cell.data, one.spread)
+        rows.append([title(cell.data), str(cell.n_hidden), *sizes, name, published, *ours, *place])
     our_size = " | our M̄ | over splits" if chosen else ""
     size = "M̄" if chosen else "M"
     columns = "paper | ours, reference split | ours, over splits: median (1st to 99th percentile) | percentile of paper"
@@ -59,7 +67,7 @@ def _errors(judged: list[Judged]) -> str:
 
 
 def _ours(data: str, spread: Spread) -> list[str]:
-    if not spread.by_split:
+    if not len(spread.numbers):
         return ["not run", NONE]
     values = spread.predicted
     ends = [in_unit(data, float(np.percentile(values, q))) for q in (50, 1, 99)]
@@ -86,15 +94,15 @@ def _notes(one: Judged) -> str:
     return ", ".join(notes)
 
 
-def _range(values: Iterable[float]) -> str:
-    known = list(values)
-    return f"{number(min(known))} to {number(max(known))}" if len(known) > 1 else NONE
+def _range(values: pd.Series) -> str:
+    return f"{number(values.min())} to {number(values.max())}" if len(values) > 1 else NONE
 
 
 def _pairs(pairs: list[Pair]) -> str:
     rows = []
     for pair in pairs:
-        cell, rival = pair.rivalry.rival, NAMES[pair.rivalry.rival.method]
+        cell = pair.rivalry.rival
+        rival = NAMES[cell.method]
         names = {None: NONE, "ocrep": "OCReP", "rival": rival, "tie": "neither", "not rival": f"not {rival}"}
         found = pair.paired_test
         size = "chosen" if cell.experiment in SIZE_CHOSEN else str(cell.n_hidden)
@@ -117,11 +125,12 @@ def _ratio(pair: Pair) -> str:
 
 
 def _conditions(found: list[ConditionRatio]) -> str:
+    yes = {None: NONE, True: "yes", False: "no"}
     rows = []
     for one in found:
-        mine = [number(one.ours, 2), _range([float(f"{v:.2g}") for v in one.by_split.values()])]
+        mine = [number(one.ours, 2), _range(one.by_split.map(lambda v: float(f"{v:.2g}")))]
         start = [title(one.cell.data), str(one.cell.n_hidden), NAMES[one.cell.method], number(one.cell.error)]
-        rows.append([*start, *mine, yes(one.digit), yes(one.within)])
+        rows.append([*start, *mine, yes[one.digit], yes[one.within]])
     head = "data set | M | ratio of mean condition numbers | paper | ours, reference split | ours, over splits"
     return table(f"{head} | printed digit? | within 2×?", rows)
 
@@ -162,51 +171,68 @@ def calibrated(found: Calibration) -> str:
     return f"{found.inside} of {found.total} ({found.expected:.0f}; {found.low:.0f} to {found.high:.0f})"
 
 
+def sensitivity(study: Study) -> str:
+    """Return how many published errors at fixed sizes lie inside, for every reading of the paper."""
+    fixed = [cell for cell in cells() if cell.experiment in ("ocrep_vs_cv", "gcv", "kibria", "hoerl_kennard")]
+    methods = ("ocrep", "cv", "gcv", "kibria", "hoerl_kennard")
+    rows = []
+    for variant in (Variant(b, t, g) for b in BIASES for t in TARGETS for g in GCV_METHODS):
+        judged = [Judged.of(study, cell, variant) for cell in fixed]
+        if any(one.inside is not None for one in judged):
+            counts = [share(one.inside for one in judged if one.cell.method == method) for method in methods]
+            rows.append([("**the reproduction**: " if variant == study.variant else "") + str(variant), *counts])
+    return table("reading | OCReP | CV | GCV | Kibria | Hoerl-Kennard", rows)
+
+
 def beyond(study: Study) -> str:
     """Return the library's own rules in the paper's network at fixed sizes, on the splits and draws that all have."""
-    plain, rows = Variant(), []
-    sizes = dict(study.about["protocol"]["fixed_sizes"])
-    for data in study.about["protocol"]["data_sets"]:
-        for n_hidden in sizes[data]:
-            found = {m: study.results.numbers(kind, data, plain, n_hidden, m) for m, kind in OURS.items()}
-            common = found["ocrep"].keys() & found["ocrep_cv"].keys() & found["cv"].keys()
-            if common:
-                letter = found["ocrep"] | found["ocrep_full"]  # they differ only where H is numerically singular
-                kept = [
-                    {place: numbers[place] for place in common} for numbers in (found | {"ocrep_full": letter}).values()
-                ]
-                rows.append([title(data), str(n_hidden), *(_median(data, Spread.of(numbers)) for numbers in kept)])
+    rows = []
+    for data in study.data_sets:
+        for n_hidden in study.sizes_of(data):
+            found = {m: study.results.numbers(kind, data, Variant(), n_hidden, m) for m, kind in OURS.items()}
+            # p = min(N, M) was stored only where it differs: where H is numerically singular.
+            found["ocrep_full"] = found["ocrep_full"].combine_first(found["ocrep"])
+            common = pd.concat(found, axis=1, join="inner")
+            if len(common):
+                medians = (_median(data, Spread.of(common[method])) for method in OURS)
+                rows.append([title(data), str(n_hidden), *medians])
     return table(f"data set | M | {' | '.join(NAMES[method] for method in OURS)}", rows)
 
 
 def _median(data: str, spread: Spread) -> str:
-    means = list(spread.means.values())
-    return f"{in_unit(data, float(np.median(means)))} ({len(means)})" if means else NONE
+    means = spread.means
+    return f"{in_unit(data, float(means.median()))} ({len(means)})" if len(means) else NONE
 
 
 def peak(study: Study) -> str:
-    """Return errors at hidden sizes around the number of training rows."""
-    errors: dict[tuple[str, str], dict[float, list[float]]] = {}
-    for case, found in study.results.rows.items():
-        if case.kind != "peak":
-            continue
-        sizes = sorted({c.n_hidden for c in study.results.rows if (c.kind, c.data) == ("peak", case.data)})
-        share = dict(zip(sizes, PEAK_SHARES, strict=True))[case.n_hidden]
-        numbers = [row.error for _, row in found if row.error is not None]
-        errors.setdefault((case.data, case.method), {})[share] = numbers
-    rows = []
-    for data, method in sorted(errors):
-        by_share = errors[data, method]
-        rows.append([title(data), NAMES[method], *(number(float(np.median(by_share[s]))) for s in PEAK_SHARES)])
+    """Return errors at hidden sizes around the number of training rows: median over splits and draws."""
+    frame = study.results.frame
+    frame = frame[frame["kind"] == "peak"]
+    medians = frame.groupby(["data", "method", "n_hidden"], observed=True)["error"].median()
+    rows = [
+        [title(data), NAMES[method], *(number(float(error)) for error in by_size)]
+        for (data, method), by_size in medians.groupby(level=["data", "method"], observed=True)
+    ]
     return table(" | ".join(["data set", "method", *(f"M/N = {share:g}" for share in PEAK_SHARES)]), rows)
 
 
 def pruned(study: Study) -> str:
     """Return pruned ELM, which the paper mentions without numbers, beside OCReP at its chosen size."""
     rows = []
-    for data in study.about["protocol"]["data_sets"]:
+    for data in study.data_sets:
         spread = Spread.of(study.results.numbers("literature", data, Variant(), 0, "pruned_elm"))
-        if spread.by_split:
+        if len(spread.numbers):
             own = Spread.of(study.results.numbers("chosen", data, study.variant, 0, "ocrep"))
             rows.append([title(data), _median(data, spread), _median(data, own)])
     return table("data set | pruned ELM | OCReP, size chosen", rows) if rows else ""
+
+
+def what_was_run(study: Study) -> str:
+    """Return how many splits and draws each experiment has."""
+    places = study.results.frame[["kind", "data", "biases", "split", "draw"]].drop_duplicates()
+    counts = places.groupby(["kind", "data", "biases"], observed=True)["split"].agg(["nunique", "size"])
+    rows = [
+        [kind, title(data), "U({:g}, {:g})".format(*BIASES[biases]), str(n_splits), str(n_places)]
+        for (kind, data, biases), n_splits, n_places in counts.itertuples()
+    ]
+    return table("experiment | data set | biases | splits | splits × draws", rows)

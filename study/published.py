@@ -1,4 +1,4 @@
-"""The numbers that the paper published, its conclusions, and the places where it seems to contradict itself.
+"""The numbers that the paper published, its conclusions, its names, and the places where it seems to contradict itself.
 
 Source: R. Cancelliere, M. Gai, P. Gallinari, L. Rubini (2015). OCReP: An Optimally Conditioned Regularization for
 Pseudoinversion Based Neural Training. Neural Networks. arXiv:1508.06095. `published.csv` holds every number of its
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
-from ocrep.study.protocol import REGRESSION
+from study.protocol import REGRESSION
 
 EXPERIMENTS = {
     "ocrep_vs_cv": "OCReP and cross-validation at fixed sizes",
@@ -124,6 +125,21 @@ class Rivalry:
         """The method with the smaller published error; "tie" if the printed numbers are equal."""
         return winner(self.ocrep.error - self.rival.error)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of rival against OCReP that the printed digits allow.
+
+        For regression log(rival/OCReP), for classification the difference in percentage points.
+        """
+        a, b = self.rival, self.ocrep
+        if a.data not in REGRESSION:
+            gap = a.error - b.error
+            rounding = a.rounding + b.rounding
+            return gap - rounding, gap + rounding
+        low = math.log((a.error - a.rounding) / (b.error + b.rounding))
+        high = math.log((a.error + a.rounding) / (b.error - b.rounding))
+        return low, high
+
 
 def winner(difference: float) -> str:
     """Return the better method by the sign of error(OCReP) − error(rival)."""
@@ -133,12 +149,13 @@ def winner(difference: float) -> str:
 @cache
 def cells() -> tuple[Cell, ...]:
     """Return all numbers of the paper's tables, in the order of `EXPERIMENTS`, then by data set, size and method."""
-    text = resources.files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("published.csv").read_text(encoding="utf-8")
     return tuple(_cell(*row) for row in list(csv.reader(text.splitlines()))[1:])
 
 
 def _cell(experiment: str, data: str, n_hidden: str, method: str, error: str, std: str, mark: str, note: str) -> Cell:
-    deviation, rounding = float(std) if std else None, _rounding(experiment, data, error)
+    deviation = float(std) if std else None
+    rounding = _rounding(experiment, data, error)
     notes = tuple(note.split())
     return Cell(experiment, data, int(n_hidden), method, float(error), deviation, mark == "1", rounding, notes)
 
@@ -175,3 +192,49 @@ def _verdict(ocrep: Cell, rival: Cell) -> str:
     # The marks in the tables of the unregularized network compare OCReP with cross-validation; section 5.2 says that
     # OCReP is better than it on all eight data sets, at 99 %.
     return "ocrep" if ocrep.marked_best or rival.method == "unregularized" else "tie"
+
+
+# ------------------------------------------------------------------------------
+# How the paper, and the report after it, write names and numbers.
+
+NONE = "–"
+NAMES = {
+    "ocrep": "OCReP",
+    "cv": "CV",
+    "gcv": "GCV",
+    "gcv_lambda": "GCV, γ = λ",
+    "unregularized": "unregularized",
+    "ocrep_floor": "OCReP, default floor",
+    "ocrep_full": "OCReP, p = min(N, M)",
+    "ocrep_cv": "ocrep_cv",
+    "kibria": "Kibria",
+    "hoerl_kennard": "Hoerl-Kennard",
+    "elm": "ELM",
+    "relm": "RELM",
+    "trop_elm": "TROP-ELM",
+    "pruned_elm": "pruned ELM",
+    "ocrep/unregularized": "μ(H^reg)/μ(H⁺)",
+    "ocrep/cv": "μ(H^reg)/μ(H^CV)",
+}
+UNITS = {"delta_ailerons": 1e-4}
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Format a number with fixed significant digits; None and NaN become a dash."""
+    return NONE if value is None or math.isnan(value) else f"{value:.{digits}g}"
+
+
+def in_unit(data: str, value: float | None, digits: int = 4) -> str:
+    """Format an error; those of Delta Ailerons are in 10⁻⁴."""
+    return number(None if value is None else value / UNITS.get(data, 1.0), digits)
+
+
+def title(data: str) -> str:
+    """Return the name of a data set as the paper writes it."""
+    return data.replace("_", " ").title()
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as "a, b and c"."""
+    *first, last = [*names] or [""]
+    return f"{', '.join(first)} and {last}" if first else last

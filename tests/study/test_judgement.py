@@ -1,16 +1,119 @@
-"""Published numbers against ours, on studies whose answers are known by construction."""
+"""How the paper is read, and its numbers against ours, on studies whose answers are known by construction."""
+
+import itertools
 
 import numpy as np
 import pytest
 from scipy import stats
-from support.published import cell, rivalry
-from support.studies import ABOUT, SYMMETRIC, made, rows
+from support.studies import SYMMETRIC, cell, made, results, rivalry, rows
 
-from ocrep.analysis.significance import corrected_paired_t_test
-from ocrep.study.explanations import MISPRINT, SPLIT, UNEXPLAINED, by_reason, outside, splits_of_paper
-from ocrep.study.protocol import Variant
-from ocrep.study.results import Row
-from ocrep.study.yardsticks import Judged, Pair, Study, calibrate, close, of_methods, share
+from ocrep import significance
+from study.judgement import (
+    DECIDING_SETS,
+    MISPRINT,
+    SPLIT,
+    UNEXPLAINED,
+    Judged,
+    Pair,
+    calibrate,
+    close,
+    condition_ratio,
+    decide,
+    of_methods,
+    outside,
+    percentiles_by_data,
+    share,
+)
+from study.protocol import Variant
+from study.published import cells, rivalries
+from study.results import Row
+
+PLAIN = [cell for cell in cells() if cell.method == "ocrep/unregularized" and cell.data != "segment"]
+RATIOS = [
+    r
+    for r in rivalries()
+    if r.rival.data in DECIDING_SETS and r.rival.experiment in ("ocrep_vs_cv", "gcv", "kibria", "hoerl_kennard")
+]
+
+
+def conditions(biases, factor):
+    """Condition numbers whose ratios are the published ones times a factor."""
+    for one in PLAIN:
+        for method, condition in (("ocrep", factor * one.error), ("unregularized", 1.0)):
+            yield from rows(one.data, one.n_hidden, method, 1.0, n_splits=1, biases=biases, condition=condition)
+
+
+def errors(biases, scale, gcv, factor):
+    """Errors whose ratios to OCReP are the published ones times a factor; GCV's under one of its names."""
+    for pair in RATIOS:
+        method = gcv if pair.rival.method == "gcv" else pair.rival.method
+        options = {"biases": biases, "scale": scale, "n_splits": 30, "n_draws": 2}
+        yield from rows(
+            pair.rival.data,
+            pair.rival.n_hidden,
+            method,
+            factor * pair.rival.error,
+            noise=1e-3 * pair.rival.error,
+            **options,
+        )
+    for data, n_hidden, error in {(p.ocrep.data, p.ocrep.n_hidden, p.ocrep.error) for p in RATIOS}:
+        yield from rows(data, n_hidden, "ocrep", error, biases=biases, scale=scale, n_splits=30, n_draws=2)
+
+
+def test_seven_ratios_decide_the_biases():
+    assert len(PLAIN) == 7
+    found = decide(results(conditions("symmetric", 1.3), conditions("unit", 1.01)))
+    assert found.variant.biases == "unit"
+    symmetric, unit = found.support["biases"]
+    assert (unit.inside, unit.total) == (7, 7)
+    assert symmetric.inside < 7
+    assert symmetric.distance == pytest.approx(np.log(1.3))
+
+
+def test_with_as_many_digits_the_nearer_biases_win():
+    found = decide(results(conditions("symmetric", 3.0), conditions("unit", 4.0)))
+    assert [one.inside for one in found.support["biases"]] == [0, 0]
+    assert found.variant.biases == "symmetric"
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("unit", "raw"), ("raw", "unit")])
+@pytest.mark.parametrize(("named", "other"), [("gcv", "gcv_lambda"), ("gcv_lambda", "gcv")])
+def test_targets_and_n_follow_the_ratios_on_two_data_sets(right, wrong, named, other):
+    good, bad = errors("symmetric", right, named, 1.0), errors("symmetric", wrong, named, 1.3)
+    false = [row for row in errors("symmetric", right, other, 1.4) if row[-1].method == other]
+    found = decide(results(good, bad, false))
+    assert found.variant == Variant("symmetric", right, named)
+    support = {one.reading: one for one in found.support["targets"]}
+    assert support[right].inside == support[right].total == 24
+    assert support[right].distance == 0.0
+    assert support[wrong].inside < 24
+
+
+def test_nothing_to_decide_leaves_the_first_reading():
+    found = decide(results())
+    assert found.variant == Variant()
+    assert all(one.total == 0 for support in found.support.values() for one in support)
+
+
+def test_other_data_sets_and_segment_do_not_decide():
+    parts = [
+        rows("abalone", m, method, 1.0, scale=scale)
+        for m, method, scale in itertools.product((50, 300), ("ocrep", "kibria", "cv"), ("raw", "unit"))
+    ]
+    parts += [
+        rows("segment", 1500, m, 1.0, n_splits=1, condition=c) for m, c in (("ocrep", 1.0), ("unregularized", 9.0))
+    ]
+    assert all(one.total == 0 for support in decide(results(*parts)).support.values() for one in support)
+
+
+def test_condition_ratios_are_of_means_over_the_draws_that_both_have():
+    published = next(cell for cell in PLAIN if cell.data == "iris")
+    numbers = {("ocrep", 0): 2.0, ("ocrep", 1): 4.0, ("unregularized", 0): 10.0, ("unregularized", 1): 50.0}
+    numbers |= {("ocrep", 2): 1e9}
+    parts = [
+        ("fixed", "iris", "symmetric", 0, draw, Row(100, m, "raw", condition=c)) for (m, draw), c in numbers.items()
+    ]
+    assert condition_ratio(results(parts), Variant(), published).to_dict() == {0: pytest.approx(0.1)}
 
 
 def judged(study, *case):
@@ -51,7 +154,7 @@ def test_quoted_methods_come_from_the_literature_and_chosen_sizes_from_the_paths
     relm, ocrep = (judged(study, "relm", "diabetes", *case) for case in ((15, "relm"), (291, "ocrep")))
     assert relm.cell.quoted
     assert relm.run
-    assert set(ocrep.sizes.values()) == {200.0}
+    assert set(ocrep.sizes) == {200.0}
     assert ocrep.size_inside is False  # 291 is not among ours
     assert ocrep.inside is True
     assert judged(study, "elm", "iris", 1000, "ocrep").run
@@ -138,7 +241,7 @@ def test_tests_agree_with_scipy_and_with_the_corrected_test():
     errors = {m: rng.normal(c, 0.3, (20, 6)) for m, c in (("ocrep", 5.0), ("cv", 5.3))}
     parts = [
         [
-            ("fixed", "wine", "symmetric", (s, d), Row(50, m, "raw", error=float(e[s, d])))
+            ("fixed", "wine", "symmetric", s, d, Row(50, m, "raw", error=float(e[s, d])))
             for s in range(20)
             for d in range(6)
         ]
@@ -147,7 +250,7 @@ def test_tests_agree_with_scipy_and_with_the_corrected_test():
     pair = pair_of(made(*parts, variant=SYMMETRIC), "ocrep_vs_cv", "wine", "cv", 50)
     p = stats.ttest_ind(errors["ocrep"][0], errors["cv"][0], equal_var=False).pvalue
     assert pair.welch == ("ocrep" if p < 0.01 and errors["ocrep"][0].mean() < errors["cv"][0].mean() else "tie")
-    expected = corrected_paired_t_test(*(e.mean(axis=1) for e in errors.values()), test_share=0.3)
+    expected = significance.corrected_paired_t_test(*(e.mean(axis=1) for e in errors.values()), test_share=0.3)
     assert pair.paired_test[1] == pytest.approx(expected.p_value)
 
 
@@ -175,7 +278,7 @@ def simulated_paper(rng, n_splits=80):
         paper[m, method] = errors[-1].mean()
         parts.append(
             [
-                ("fixed", "housing", "symmetric", (s, d), Row(m, method, "raw", error=float(errors[s, d])))
+                ("fixed", "housing", "symmetric", s, d, Row(m, method, "raw", error=float(errors[s, d])))
                 for s in range(n_splits)
                 for d in range(3)
             ]
@@ -210,18 +313,17 @@ def test_why_numbers_lie_outside():
         rows("segment", 1000, "ocrep", 9.0),  # the published value repeats Iris
     ]
     study = made(*parts, variant=SYMMETRIC)
-    reasons = {(o.judged.cell.data, o.judged.cell.method, o.judged.cell.experiment): o.reason for o in outside(study)}
-    assert reasons["housing", "ocrep", "ocrep_vs_cv"] == reasons["housing", "cv", "ocrep_vs_cv"] == SPLIT
-    assert reasons["wine", "cv", "ocrep_vs_cv"] == reasons["wine", "ocrep", "ocrep_vs_cv"] == UNEXPLAINED
-    assert reasons["segment", "ocrep", "ocrep_vs_cv"] == MISPRINT
-    assert list(by_reason(outside(study))) == [SPLIT, MISPRINT, UNEXPLAINED]
-    easy = {one.data: one for one in splits_of_paper(study)}["housing"]
-    assert easy.easy
-    assert not easy.hard
-    assert easy.middle < 1
+    found = {
+        reason: {(one.data, one.method) for one in some if one.experiment == "ocrep_vs_cv"}
+        for reason, some in outside(study).items()
+    }
+    assert found[SPLIT] == {("housing", "ocrep"), ("housing", "cv")}
+    assert found[UNEXPLAINED] == {("wine", "cv"), ("wine", "ocrep")}
+    assert found[MISPRINT] == {("segment", "ocrep")}
+    assert max(percentiles_by_data(study)["housing"]) < 1
 
 
 def test_methods_are_selected_at_fixed_sizes():
-    study = Study(made().results, ABOUT)
+    study = made()
     assert len(of_methods(study.judged, "ocrep")) == 28  # 24 and four of ELM's table
     assert len(of_methods(study.judged, "kibria", "hoerl_kennard")) == 28

@@ -17,7 +17,7 @@ REFERENCE_SPLIT = 0
 N_FOLDS = 3
 PAPER_GRID = tuple(10.0**exponent for exponent in range(-25, 26))
 SHOWN_RANGE = (1e-10, 1e5)  # the part of the grid that the paper's figures show
-PUBLISHED_DRAWS = 50  # the paper's means are over so many draws
+PUBLISHED_DRAWS = 50  # the paper's means are over this many draws
 
 REGRESSION = ("abalone", "machine_cpu", "delta_ailerons", "housing")
 CLASSIFICATION = ("iris", "diabetes", "wine", "segment")
@@ -98,16 +98,6 @@ class Protocol:
         The number of units of the comparison with ELM.
     literature : tuple of str
         The methods that are compared with.
-
-    See Also
-    --------
-    run : Runs it.
-
-    Examples
-    --------
-    >>> from ocrep.study import Protocol
-    >>> Protocol("mine", data_sets=("iris",), reference_draws=2).data_sets
-    ('iris',)
     """
 
     name: str
@@ -142,14 +132,15 @@ class Protocol:
 
     def splits_of(self, data: str) -> Counts:
         """Return how many further splits of a data set are run at fixed sizes."""
-        small = data in ("iris", "wine", "machine_cpu")
-        return self.further_segment if data == "segment" else self.further_small if small else self.further
+        if data == "segment":
+            return self.further_segment
+        return self.further_small if data in ("iris", "wine", "machine_cpu") else self.further
 
     def path_sizes(self, data: str) -> list[int]:
         """Return the hidden sizes along the path of a data set."""
-        segment = self.segment_step, self.segment_largest
-        step, largest = segment if data == "segment" else (self.path_step, self.path_largest)
-        return list(range(step, largest + 1, step))
+        if data == "segment":
+            return list(range(self.segment_step, self.segment_largest + 1, self.segment_step))
+        return list(range(self.path_step, self.path_largest + 1, self.path_step))
 
 
 FULL = Protocol("full")

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ocrep.study.curves import along_gamma, along_sizes, chosen_gamma, stability
-from ocrep.study.protocol import N_FOLDS, PAPER_GRID, REFERENCE_SPLIT, REGRESSION
-from ocrep.study.wording import NAMES, listed, number, title
-from ocrep.study.yardsticks import Pair, Study, share
+from study.judgement import Pair, Study, share
+from study.protocol import N_FOLDS, PAPER_GRID, REFERENCE_SPLIT, REGRESSION
+from study.published import NAMES, listed, number, title
+from study.results import on_reference_split
 
 HOLDS, IN_PART, FAILS, NOT_TESTED = "holds", "holds in part", "does not hold", "not tested"
-NEAR = 1.1  # an error up to so many times the least one is close to it
-RISES = 1.05  # a curve that ends above so many times its minimum has risen
+NEAR = 1.1  # an error up to this many times the least one is close to it
+RISES = 1.05  # a curve that ends above this many times its minimum has risen
 RISES_MUCH = 1.2
 MANY = 2
 
@@ -31,7 +31,7 @@ class Claim:
     agree: tuple[bool, ...]  # for each case that the claim covers, whether it agrees
 
     @property
-    def told(self) -> str:
+    def counted(self) -> str:
         """The verdict, with the number of cases that agree if it is not all of many."""
         count = f" ({share(self.agree)})" if self.verdict in (IN_PART, FAILS) and len(self.agree) > MANY else ""
         return self.verdict + count
@@ -54,25 +54,16 @@ def _verdict(found: Found) -> tuple[str, str]:
     return verdict, evidence
 
 
-def _sets(study: Study) -> list[str]:
-    return [str(name) for name in study.about["protocol"]["data_sets"]]
-
-
-def _largest(study: Study, data: str) -> int:
-    sizes = dict(study.about["protocol"]["fixed_sizes"])
-    return int(sizes[data][-1])
-
-
 def near_the_minimum(study: Study) -> Found:
     """OCReP's and cross-validation's error over the least along the grid, at the largest size."""
     excess: dict[str, dict[str, float]] = {"ocrep": {}, "cv": {}}
-    for data in _sets(study):
-        curve = along_gamma(study.results, data, study.variant, _largest(study, data))
+    for data in study.data_sets:
+        curve = study.results.along_gamma(data, study.variant, study.sizes_of(data)[-1])
         for method, found in excess.items():
-            errors = study.results.numbers("fixed", data, study.variant, _largest(study, data), method)
-            own = [error for (split, _), error in errors.items() if split == REFERENCE_SPLIT]
-            if curve is not None and own and curve.mean[curve.best] > 0:
-                found[data] = float(np.mean(own)) / float(curve.mean[curve.best])
+            errors = study.results.numbers("fixed", data, study.variant, study.sizes_of(data)[-1], method)
+            own = on_reference_split(errors)
+            if curve is not None and len(own) and curve.mean[curve.best] > 0:
+                found[data] = float(own.mean()) / float(curve.mean[curve.best])
     agree = [ratio <= NEAR for found in excess.values() for ratio in found.values()]
     worst = (f"{NAMES[method]} at most {_worst(found)}" for method, found in excess.items() if found)
     counts = [share(r <= NEAR for r in found.values()) for found in excess.values()]
@@ -90,10 +81,10 @@ def _worst(by_data: dict[str, float]) -> str:
 def dispersion(study: Study) -> Found:
     """The standard deviation over draws at the smallest γ shown over that at OCReP's γ."""
     ratios = {}
-    for data in _sets(study):
-        n_hidden = _largest(study, data)
-        curve = along_gamma(study.results, data, study.variant, n_hidden)
-        gamma = chosen_gamma(study.results, data, study.variant, n_hidden, "ocrep")
+    for data in study.data_sets:
+        n_hidden = study.sizes_of(data)[-1]
+        curve = study.results.along_gamma(data, study.variant, n_hidden)
+        gamma = study.results.chosen_gamma(data, study.variant, n_hidden, "ocrep")
         if curve is not None and gamma is not None and curve.n_draws > 1:
             at = float(np.interp(np.log(gamma), np.log(curve.at), curve.std))
             ratios[data] = float(curve.std[0]) / at if at > 0 else np.inf
@@ -115,7 +106,7 @@ def _verdicts(pairs: Iterable[Pair]) -> tuple[Counter[str], Counter[str], Counte
     return paper, welch, over
 
 
-def _told(counts: Counter[str], rival: str) -> str:
+def _wins(counts: Counter[str], rival: str) -> str:
     if counts["not rival"]:  # where the paper marks only rivals that are better
         return f"{rival} {counts['rival']}, not {rival} {counts['not rival']}"
     return f"{rival} {counts['rival']}, OCReP {counts['ocrep']}, neither {counts['tie']}"
@@ -124,8 +115,8 @@ def _told(counts: Counter[str], rival: str) -> str:
 def _counts(pairs: list[Pair], rival: str) -> str:
     paper, welch, over = _verdicts(pairs)
     return (
-        f"Better in the paper: {_told(paper, rival)}; by the paper's own test on our reference split: "
-        f"{_told(welch, rival)}; over all splits (corrected paired test, 5 %): {_told(over, rival)}."
+        f"Better in the paper: {_wins(paper, rival)}; by the paper's own test on our reference split: "
+        f"{_wins(welch, rival)}; over all splits (corrected paired test, 5 %): {_wins(over, rival)}."
     )
 
 
@@ -145,8 +136,8 @@ def cv_slightly_better(study: Study) -> Found:
 def unregularized_rises(study: Study) -> Found:
     """Whether the unregularized error has a minimum inside the path and rises much after it."""
     found = {}
-    for data in _sets(study):
-        curve = along_sizes(study.results, data, study.variant, "unregularized")
+    for data in study.data_sets:
+        curve = study.results.along_sizes(data, study.variant, "unregularized")
         if curve is not None and len(curve.at) > 2:
             found[data] = float(curve.mean[curve.best :].max()) > RISES_MUCH * float(curve.mean[curve.best])
     return list(found.values()), f"It rises by more than 20 % from its minimum on {share(found.values())} data sets."
@@ -155,8 +146,8 @@ def unregularized_rises(study: Study) -> Found:
 def ocrep_keeps_decreasing(study: Study) -> Found:
     """Whether the OCReP curve ends near its minimum."""
     rises, agree = [], []
-    for data in _sets(study):
-        curve = along_sizes(study.results, data, study.variant, "ocrep")
+    for data in study.data_sets:
+        curve = study.results.along_sizes(data, study.variant, "ocrep")
         if curve is None or len(curve.at) < 3:
             continue
         least, last = float(curve.mean[curve.best]), float(curve.mean[-1])
@@ -164,8 +155,8 @@ def ocrep_keeps_decreasing(study: Study) -> Found:
         if not agree[-1]:
             place = f"{number(least, 3)} at M={curve.at[curve.best]:.0f} to {number(last, 3)} at M={curve.at[-1]:.0f}"
             rises.append(f"{title(data)} rises from {place}")
-    told = f" {listed(rises)}." if rises else ""
-    return agree, f"On {share(agree)} data sets the curve ends within 5 % of its minimum.{told}"
+    exceptions = f" {listed(rises)}." if rises else ""
+    return agree, f"On {share(agree)} data sets the curve ends within 5 % of its minimum.{exceptions}"
 
 
 def regression_at_chosen_sizes(study: Study) -> Found:
@@ -175,7 +166,7 @@ def regression_at_chosen_sizes(study: Study) -> Found:
 
 def classification_at_chosen_sizes(study: Study) -> Found:
     """Classification: better than CV in three of four, and better than without regularization."""
-    return _at_chosen_sizes(study, [data for data in _sets(study) if data not in REGRESSION])
+    return _at_chosen_sizes(study, [data for data in study.data_sets if data not in REGRESSION])
 
 
 def _at_chosen_sizes(study: Study, data_sets: Iterable[str]) -> Found:
@@ -249,10 +240,9 @@ def only_with_few_units(study: Study) -> Found:
     """Whether the ridge estimates win only at the smallest size."""
     pairs = [*_pairs(study, "kibria"), *_pairs(study, "hoerl_kennard")]
     wins = [pair.rivalry.rival for pair in pairs if pair.welch == "rival"]
-    told = listed(f"{title(cell.data)} M={cell.n_hidden}" for cell in wins) or "none"
-    return [
-        cell.n_hidden == 50 for cell in wins
-    ], f"Wins of either on our reference split, by the paper's test: {told}."
+    named = listed(f"{title(cell.data)} M={cell.n_hidden}" for cell in wins) or "none"
+    agree = [cell.n_hidden == 50 for cell in wins]
+    return agree, f"Wins of either on our reference split, by the paper's test: {named}."
 
 
 def quoted(experiment: str, rival: str) -> Callable[[Study], Found]:
@@ -268,7 +258,7 @@ def quoted(experiment: str, rival: str) -> Callable[[Study], Found]:
         _, _, over = _verdicts(pairs)
         return agree, (
             f"The paper quotes {rival}; here it is our implementation. In the mean over splits the paper's winner is "
-            f"better on {share(same)} data sets; over splits (corrected paired test, 5 %): {_told(over, rival)}."
+            f"better on {share(same)} data sets; over splits (corrected paired test, 5 %): {_wins(over, rival)}."
         )
 
     return check
@@ -277,8 +267,8 @@ def quoted(experiment: str, rival: str) -> Callable[[Study], Found]:
 def stable(study: Study) -> Found:
     """The change of predictions without one row, and the leave-one-out error, at γ = σ₁σ_p."""
     agree, factors, losses = [], [], []
-    for data in _sets(study):
-        curves = stability(study.results, data)
+    for data in study.data_sets:
+        curves = study.results.stability(data)
         if curves is None:
             continue
         change, loss = curves["error"], curves["cv_error"]
