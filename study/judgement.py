@@ -200,7 +200,7 @@ def is_inside(percentile: float | None) -> bool | None:
 
 def close(a: float, b: float, factor: float = STD_FACTOR) -> bool:
     """Whether two numbers ≥ 0 are within a factor of each other; two zeros are."""
-    return a <= factor * b and b <= factor * a
+    return bool(a <= factor * b and b <= factor * a)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +281,7 @@ class ConditionRatio:
     @property
     def within(self) -> bool | None:
         """Whether ours is within a factor of two of the printed number."""
-        return None if self.ours is None else bool(close(self.ours, self.cell.error, CONDITION_FACTOR))
+        return None if self.ours is None else close(self.ours, self.cell.error, CONDITION_FACTOR)
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,8 +53,7 @@ SIZE_VARIES = ("path", "chosen", "literature")  # the method or the path chooses
 class Results:
     """All rows of a study: one row for each number of hidden units, method, split and draw of each experiment.
 
-    `frame` has the columns `COLUMNS`. Its rows are sorted, and its numbers are those that a float32 holds, as
-    published files have them; so neither the order in which jobs ended nor the kind of file changes a report.
+    `frame` has the columns `COLUMNS`. Its rows are sorted, so the order in which jobs ended does not change a report.
     """
 
     frame: pd.DataFrame
@@ -63,8 +62,7 @@ class Results:
     def of(cls, frame: pd.DataFrame) -> Results:
         """Bring rows with the columns `COLUMNS` into order."""
         types = dict.fromkeys(NAMES_OF_CASE, "category") | dict.fromkeys(("split", "draw", "n_hidden"), "int64")
-        frame = frame[list(COLUMNS)].astype(types | dict.fromkeys(NUMBERS, "float32"))
-        frame = frame.astype(dict.fromkeys(NUMBERS, "float64"))
+        frame = frame[list(COLUMNS)].astype(types | dict.fromkeys(NUMBERS, "float64"))
         for name in NAMES_OF_CASE:
             frame[name] = frame[name].cat.reorder_categories(sorted(frame[name].cat.categories))
         return cls(frame.sort_values([*COLUMNS[:8], "gamma"], ignore_index=True))
@@ -76,12 +74,15 @@ class Results:
         rows = self.frame.assign(size=size).set_index(["split", "draw"])
         return dict(iter(rows.groupby([*NAMES_OF_CASE, "size"], observed=True)))
 
+    @cached_property
+    def _no_rows(self) -> pd.DataFrame:
+        return self.frame.iloc[:0].set_index(["split", "draw"])
+
     def rows(self, kind: str, data: str, variant: Variant, n_hidden: int, method: str) -> pd.DataFrame:
         """Return the rows of one case, indexed by split and draw; none if it was not run."""
         scaled = kind in ("fixed", "path", "chosen") and data in REGRESSION
         targets = variant.targets if scaled else "raw"
-        found = self._cases.get((kind, data, variant.biases, targets, method, n_hidden))
-        return self.frame.iloc[:0].set_index(["split", "draw"]) if found is None else found
+        return self._cases.get((kind, data, variant.biases, targets, method, n_hidden), self._no_rows)
 
     def numbers(
         self, kind: str, data: str, variant: Variant, n_hidden: int, method: str, name: str = "error"
@@ -168,27 +169,25 @@ class Spread:
         return on_reference_split(self.numbers)
 
     @cached_property
-    def by_split(self) -> pd.DataFrame:
-        """The mean, the standard deviation (NaN of one draw) and the number of draws of each split."""
-        return self.numbers.groupby(level="split").agg(["mean", "std", "size"])
-
-    @property
     def means(self) -> pd.Series:
         """The mean of each split."""
-        return self.by_split["mean"]
+        return self.numbers.groupby(level="split").mean()
 
-    @property
+    @cached_property
     def deviations(self) -> pd.Series:
         """The standard deviation over the draws of each split with more than one."""
-        return self.by_split["std"].dropna()
+        return self.numbers.groupby(level="split").std().dropna()
+
+    @cached_property
+    def n_draws(self) -> pd.Series:
+        """The number of draws of each split."""
+        return self.numbers.groupby(level="split").size()
 
     @cached_property
     def within(self) -> float:
         """The variance between draws on one split, pooled over splits; 0 if no split has two draws."""
-        freedom = self.by_split["size"] - 1
-        if not freedom.sum():
-            return 0.0
-        return float((self.by_split["std"].fillna(0.0) ** 2 * freedom).sum() / freedom.sum())
+        freedom = self.n_draws.loc[self.deviations.index] - 1
+        return float((self.deviations**2 * freedom).sum() / freedom.sum()) if len(freedom) else 0.0
 
     @cached_property
     def typical_deviation(self) -> float | None:
@@ -201,7 +200,7 @@ class Spread:
             return None
         if not self.positive:
             return math.sqrt(self.within)
-        freedom = self.by_split["size"].loc[self.deviations.index] - 1
+        freedom = self.n_draws.loc[self.deviations.index] - 1
         usual = np.sqrt(stats.chi2.median(freedom) / freedom)
         return float((self.deviations / usual).median())
 
@@ -209,16 +208,18 @@ class Spread:
     def predicted(self) -> np.ndarray:
         """The distribution of a mean over fifty draws on one more split: one value per split of ours."""
         means = self.means.to_numpy()
+        if len(means) < 2:
+            return means
         if not self.positive:
             return self._drawn_together(means, self.within)
         relative = Spread(self.numbers / self.numbers.groupby(level="split").transform("mean"))
         return np.exp(self._drawn_together(np.log(means), relative.within))
 
     def _drawn_together(self, means: np.ndarray, within: float) -> np.ndarray:
-        if len(means) < 2 or not np.var(means, ddof=1) > 0.0:
-            return means
         total = float(np.var(means, ddof=1))
-        noise = within * float((1.0 / self.by_split["size"]).mean())
+        if not total > 0.0:
+            return means
+        noise = within * float((1.0 / self.n_draws).mean())
         wanted = max(total - noise, 0.0) + within / PUBLISHED_DRAWS
         return means.mean() + math.sqrt(min(wanted / total, 1.0)) * (means - means.mean())
 

@@ -331,7 +331,8 @@ def _collected(known: dict[str, list[list[Any]]]) -> Results:
     for key, rows in known.items():
         kind, data, split, draw, biases, *_ = key.split("/")
         records += [(kind, data, biases, int(split), int(draw), Row(*row)) for row in rows]
-    return Results.of(frame_of(records))
+    # Published files hold float32, and must give the same report.
+    return Results.of(frame_of(records).astype(dict.fromkeys(NUMBERS, "float32")))
 
 
 def load_study(source: str | Path) -> Study:
