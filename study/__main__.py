@@ -19,7 +19,7 @@ RUNS = {
 
 def main(arguments: Sequence[str] | None = None, protocols: Mapping[str, Protocol] = PROTOCOLS) -> None:
     """Run one command; an expected error ends the program with one sentence and code 1."""
-    asked = _parser().parse_args(arguments)
+    asked = parser().parse_args(arguments)
     try:
         if asked.command == "publish":
             print(f"{publish(asked.folder, asked.file)} holds the results.")
@@ -39,9 +39,10 @@ def main(arguments: Sequence[str] | None = None, protocols: Mapping[str, Protoco
     print(f"{page} holds the report: its first page says what reproduces. The figures are in {figures}.")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m study", description="Recompute the paper, and compare with it.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    program = argparse.ArgumentParser(prog="python -m study", description="Recompute the paper, and compare with it.")
+    commands = program.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in RUNS.items():
         command = commands.add_parser(name, help=text, description=f"{text.capitalize()}, and write the report.")
         where = "folder of results and report; an interrupted study resumes there"
@@ -55,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("publish", help="write the results of a folder as one Parquet file")
     command.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of results")
     command.add_argument("file", type=Path, metavar="FILE", help="the Parquet file to write")
-    return parser
+    return program
 
 
 def _positive(text: str) -> int:

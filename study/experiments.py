@@ -158,7 +158,8 @@ class Network:
     @cached_property
     def held_out(self) -> list[np.ndarray]:
         """For each fold, the triangular factor of its own rows of [H | T]."""
-        return [np.linalg.qr(np.hstack([self.H[fold], self.T[fold]]), mode="r") for fold in folds_of(len(self.H))]
+        HT = np.hstack([self.H, self.T])
+        return [np.asarray(np.linalg.qr(HT[fold], mode="r")) for fold in folds_of(len(HT))]
 
     def sized(self, n_hidden: int) -> Sized:
         """Return the network of the first units."""

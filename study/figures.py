@@ -27,7 +27,7 @@ BLACK, GREY, BLUE, VERMILION, GREEN, ORANGE = "#000000", "#767676", "#0072B2", "
 # percentage points above the least error, which may be zero.
 BEYOND = 2.5
 POINTS = 10.0
-STYLE = {
+STYLE: dict[Any, Any] = {
     **dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), 9),
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
     **{"lines.linewidth": 1.4, "axes.axisbelow": True, "svg.hashsalt": "ocrep"},

@@ -207,10 +207,10 @@ def run(
                 todo = list({job.key: job for job in stage if job.key not in known}.values())
                 work = _work_all(todo, sets, protocol, n_jobs, end)
                 for key, spent, rows in _with_progress(work, len(todo), number) if shown else work:
-                    line = {"key": key, "seconds": round(spent, 3), "rows": [row.packed() for row in rows]}
+                    known[key] = [row.packed() for row in rows]
+                    line = {"key": key, "seconds": round(spent, 3), "rows": known[key]}
                     lines.write(json.dumps(line, separators=(",", ":")) + "\n")
                     lines.flush()
-                    known[key] = line["rows"]
                 if time.monotonic() >= end:
                     break
     return load_study(folder)

@@ -11,6 +11,7 @@ from support.pages import ROOT, blocks, text_of
 
 from ocrep.cli.app import app
 from ocrep.cli.running import run
+from study.__main__ import parser
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 # What differs from run to run: seconds, the date of a file, versions of libraries.
@@ -99,6 +100,8 @@ def _check_python(words):
         ast.parse(options[0])
     elif script == "-m":
         assert find_spec(options[0])
+        if options[0] == "study":
+            parser().parse_args(options[1:])  # exits at an option that does not exist
     else:
         paths = [path for path in (ROOT / script, ROOT / "examples" / script) if path.exists()]
         text = paths[0].read_text(encoding="utf-8")
