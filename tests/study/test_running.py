@@ -23,8 +23,6 @@ from study.protocol import FULL, QUICK, REVISION, Counts, Variant
 from study.results import Row
 from study.running import chosen_sizes, read_lines, stages
 
-ROOT = Path(__file__).parents[2]
-
 
 def path_rows(data, split, draw, errors, method="ocrep", targets="raw", biases="symmetric"):
     """Cross-validation errors by hidden size."""
@@ -144,20 +142,16 @@ def test_a_run_of_no_seconds_begins_nothing_and_the_next_goes_on(finished, tmp_p
     assert read_lines(tmp_path) == read_lines(finished)
 
 
-SCRIPT = """
-import sys
-sys.path[:0] = {paths!r}
-import study
-from support.studies import TINY
-study.run(TINY, {folder!r}, n_jobs=2)
-"""
+def started(folder):
+    """A process of its own that runs the tiny study; its workers find the study by the same path."""
+    code = f"import study; from support.studies import TINY; study.run(TINY, {str(folder)!r}, n_jobs=2)"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen([sys.executable, "-c", code], start_new_session=True, env=environment)
 
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_stopped(finished, tmp_path):
-    code = SCRIPT.format(paths=[str(ROOT), str(ROOT / "tests")], folder=str(tmp_path))
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
-    process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, env=environment)
+    process = started(tmp_path)
     results_file = tmp_path / "results.jsonl"
     until = time.monotonic() + 120
     while not (results_file.exists() and results_file.read_bytes().count(b"\n") >= 2):
@@ -173,11 +167,8 @@ def test_a_killed_run_goes_on_where_it_stopped(finished, tmp_path):
     assert read_lines(tmp_path) == read_lines(finished)
 
 
-@pytest.mark.slow
 def test_two_runs_do_not_share_a_folder(tmp_path):
-    code = SCRIPT.format(paths=[str(ROOT), str(ROOT / "tests")], folder=str(tmp_path))
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
-    process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, env=environment)
+    process = started(tmp_path)
     try:
         while not (tmp_path / "about.json").exists():
             assert process.poll() is None, "the run ended without a folder"
