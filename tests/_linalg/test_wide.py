@@ -409,9 +409,9 @@ def test_networks_with_more_units_than_rows_choose_as_by_the_tall_formula(rule):
     assert model.factor_.rows is not None
     spectrum = tall(model.factor_).spectrum()
     assert model.spectrum_.rank == spectrum.rank
-    np.testing.assert_allclose(model.spectrum_.weights(model.gamma_)[:, 0], model.coef_, rtol=1e-12)
+    np.testing.assert_allclose(model.spectrum_.weights(model.gamma_)[:, 0], model.output_coef_, rtol=1e-12)
     expected = spectrum.weights(model.gamma_)[:, 0]
-    np.testing.assert_allclose(model.coef_, expected, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(model.output_coef_, expected, atol=1e-6 * np.abs(expected).max())
 
 
 def test_classes_are_learned_from_fewer_rows_than_features():

@@ -118,7 +118,7 @@ def test_the_same_network_as_in_memory_and_as_on_threads(client, rows, scale, ga
     np.testing.assert_allclose(model.score(X, y), here.score(rows[INPUTS].to_numpy(), rows["y"]), rtol=1e-8)
     with dask.config.set(scheduler="threads"):
         on_threads = network(input_scaling=scale, gamma=gamma).fit(X, y)
-    np.testing.assert_allclose(model.coef_, on_threads.coef_, rtol=1e-10)
+    np.testing.assert_allclose(model.output_coef_, on_threads.output_coef_, rtol=1e-10)
 
 
 def test_a_classifier_of_a_dataframe_kept_on_the_cluster(client, rows):

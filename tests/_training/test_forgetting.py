@@ -5,6 +5,7 @@ import pytest
 from support.advice import some_advice
 from support.device import on_device, to_numpy
 from support.problems import smooth_problem
+from support.weights import weights_of
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, load_model, rules, save_model
 
@@ -30,8 +31,8 @@ def learned(kind, X, y, weight=None, **options):
 
 
 def assert_same(ours, batch, rtol=1e-12):
-    scale = np.abs(batch.coef_).max()
-    np.testing.assert_allclose(ours.coef_, batch.coef_, rtol=0, atol=rtol * scale)
+    scale = np.abs(weights_of(batch)).max()
+    np.testing.assert_allclose(weights_of(ours), weights_of(batch), rtol=0, atol=rtol * scale)
     np.testing.assert_allclose(ours.intercept_, batch.intercept_, rtol=rtol, atol=rtol * scale)
     np.testing.assert_allclose(ours.singular_values_, batch.singular_values_, rtol=rtol)
 

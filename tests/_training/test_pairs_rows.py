@@ -173,4 +173,4 @@ def test_a_checkpoint_goes_on_with_the_same_units(tmp_path):
         network().fit(scan(blocks, progress=progress, **options))
     assert (tmp_path / "fit.npz").exists()
     model = network().fit(scan(blocks, **options))
-    np.testing.assert_allclose(model.coef_, network().fit(scan(blocks)).coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.output_coef_, network().fit(scan(blocks)).output_coef_, rtol=1e-6)

@@ -48,7 +48,7 @@ def test_probabilities_add_up_and_follow_the_outputs(name, options):
 def test_calibration_leaves_the_network_alone():
     X, y = load("wine", return_X_y=True)
     plain, calibrated = (PinvClassifier(20, random_state=0, calibrate=c).fit(X, y) for c in (None, "loo"))
-    np.testing.assert_array_equal(plain.coef_, calibrated.coef_)
+    np.testing.assert_array_equal(plain.output_coef_, calibrated.output_coef_)
     assert not hasattr(plain, "predict_proba")
     assert hasattr(calibrated, "predict_proba")
 

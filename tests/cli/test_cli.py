@@ -209,7 +209,10 @@ def test_fit_chooses_among_layers_and_says_by_how_much(folder, monkeypatch, caps
     losses = -model.cv_results_["mean_test_score"]
     assert re.search(rf"layer +{model.n_hidden_} \w+ units .*: the best of 2, log-loss {losses[first]:.4g}\n", out)
     assert re.search(rf"next best +\d+ \w+ units .*: log-loss {losses[second]:.4g}, [\d.]+ % more\n", out)
-    assert f"{model.rank_} of {model.coef_.shape[-1]:,} features: {model.n_hidden_} hidden units and 4 inputs" in out
+    assert (
+        f"{model.rank_} of {model.output_coef_.shape[-1]:,} features: {model.n_hidden_} hidden units and 4 inputs"
+        in out
+    )
     assert run([*asked, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["layer_choice"]["best"] == model.best_params_

@@ -28,8 +28,8 @@ def test_duplicated_columns(n_rows, n_hidden, n_repeated, factor, seed):
     def error(predicted):
         return np.sqrt(np.mean((predicted - y[test]) ** 2))
 
-    assert np.isfinite(model.coef_).all()
-    assert np.linalg.norm(model.coef_) < 20
+    assert np.isfinite(model.output_coef_).all()
+    assert np.linalg.norm(model.output_coef_) < 20
     assert error(model.predict(X[test])) <= 1.5 * error(reference.predict(H_test))
 
 

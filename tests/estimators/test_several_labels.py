@@ -12,6 +12,7 @@ from sklearn.utils import estimator_checks
 from support.advice import some_advice
 from support.device import on_device, to_numpy
 from support.folds import fold_numbers
+from support.weights import weights_of
 
 from ocrep import (
     PinvClassifier,
@@ -49,7 +50,7 @@ def test_under_one_gamma_each_label_is_a_classification_of_two_classes(model, ga
     weight = WEIGHT if weighted else None
     together = with_gamma(model, gamma).fit(X, Y, sample_weight=weight)
     np.testing.assert_array_equal(together.classes_, np.arange(Q))
-    assert together.coef_.shape[0] == len(together.intercept_) == Q
+    assert weights_of(together).shape[0] == len(together.intercept_) == Q
     scores, predicted = together.decision_function(NEW), together.predict(NEW)
     assert predicted.dtype == np.int64
     for q in range(Q):
@@ -68,8 +69,8 @@ def test_with_a_gamma_each_the_labels_are_those_of_as_many_classifiers(gamma):
     for q in range(Q):
         alone = TikhonovClassifier(**options).fit(X, Y[:, q], sample_weight=WEIGHT)
         assert together.gamma_[q] == pytest.approx(alone.gamma_, rel=1e-12)
-        scale = np.abs(alone.coef_).max()  # one of the weights is close to zero
-        np.testing.assert_allclose(together.coef_[q], alone.coef_[0], atol=1e-12 * scale, rtol=0)
+        scale = np.abs(weights_of(alone)).max()  # one of the weights is close to zero
+        np.testing.assert_allclose(weights_of(together)[q], weights_of(alone)[0], atol=1e-12 * scale, rtol=0)
         np.testing.assert_allclose(together.decision_function(NEW)[:, q], alone.decision_function(NEW), rtol=1e-9)
         np.testing.assert_allclose(probabilities[:, q], alone.predict_proba(NEW)[:, 1], rtol=1e-11)
         np.testing.assert_array_equal(together.predict(NEW)[:, q], alone.predict(NEW))
@@ -78,7 +79,7 @@ def test_with_a_gamma_each_the_labels_are_those_of_as_many_classifiers(gamma):
 def test_it_is_the_ridge_classifier_of_scikit_learn():
     ours = TikhonovClassifier(2.0).fit(X, Y, sample_weight=WEIGHT)
     theirs = RidgeClassifier(2.0).fit(X, Y, sample_weight=WEIGHT)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9)
+    np.testing.assert_allclose(weights_of(ours), weights_of(theirs), rtol=1e-9)
     np.testing.assert_allclose(ours.decision_function(NEW), theirs.decision_function(NEW), rtol=1e-9)
     np.testing.assert_array_equal(ours.predict(NEW), theirs.predict(NEW))
     np.testing.assert_array_equal(ours.classes_, theirs.classes_)
@@ -144,7 +145,7 @@ def test_blocks_streams_and_files_learn_the_same(model, tmp_path):
         clone(model).fit(scan(((X[cut], Y[cut]) for cut in cuts), classes=range(Q))),
     ]
     for other in others:
-        np.testing.assert_allclose(other.coef_, whole.coef_, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(weights_of(other), weights_of(whole), rtol=1e-7, atol=1e-9)
         assert other.multilabel_
 
 
@@ -153,7 +154,7 @@ def test_dask_gives_the_same_indicators():
     rows = da.from_array(X, (50, 8)), da.from_array(Y, (50, Q))
     model = TikhonovClassifier(1.0, calibrate=None).fit(*rows)
     whole = TikhonovClassifier(1.0).fit(X, Y)
-    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)
+    np.testing.assert_allclose(weights_of(model), weights_of(whole), rtol=1e-9)
     np.testing.assert_array_equal(model.predict(rows[0]).compute(), whole.predict(X))
     np.testing.assert_allclose(model.decision_function(rows[0]).compute(), whole.decision_function(X), rtol=1e-9)
     assert model.score(*rows) == pytest.approx(whole.score(X, Y))
@@ -169,7 +170,7 @@ def test_parts_learn_the_same():
     plan = plan.with_survey(surveys[0].merge(surveys[1]))
     made = [plan.of(X[cut], Y[cut], part_number=i) for i, cut in enumerate(cuts)]
     finished = plan.finish(made[0].merge(made[1]))
-    np.testing.assert_allclose(finished.coef_, model.fit(X, Y).coef_, rtol=1e-7)
+    np.testing.assert_allclose(weights_of(finished), weights_of(model.fit(X, Y)), rtol=1e-7)
     np.testing.assert_array_equal(finished.predict(NEW), model.predict(NEW))
 
 
@@ -222,7 +223,7 @@ def test_files_keep_indicators_and_graphs_refuse_them(tmp_path):
 def test_labels_equal_the_regression_of_their_codes():
     model, regression = TikhonovClassifier("kfold").fit(X, Y), TikhonovRegressor("kfold").fit(X, 2.0 * Y - 1.0)
     assert model.gamma_ == pytest.approx(regression.gamma_, rel=1e-12)
-    np.testing.assert_allclose(model.coef_, regression.coef_, rtol=1e-11)
+    np.testing.assert_allclose(weights_of(model), weights_of(regression), rtol=1e-11)
 
 
 @pytest.mark.parametrize(

@@ -85,10 +85,10 @@ def test_single_precision_predicts_nearly_the_same():
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(2000)
     model = PinvRegressor(100, random_state=0).fit(X, y)
     single = model.as_float32()
-    assert single.coef_.dtype == single.layer_.map_.weights.dtype == np.float32
-    assert model.coef_.dtype == model.layer_.map_.weights.dtype == np.float64
+    assert single.output_coef_.dtype == single.layer_.map_.weights.dtype == np.float32
+    assert model.output_coef_.dtype == model.layer_.map_.weights.dtype == np.float64
     difference = np.abs(single.predict(X) - model.predict(X)).max()
-    assert 0.0 < difference <= 1e-6 * max(1.0, np.linalg.norm(model.coef_))
+    assert 0.0 < difference <= 1e-6 * max(1.0, np.linalg.norm(model.output_coef_))
     with pytest.raises(ValueError, match="for prediction only"):
         single.partial_fit(X, y)
     labels = (y > 0).astype(int)
@@ -106,7 +106,7 @@ def test_fits_agree_on_any_number_of_threads_and_repeat_to_the_last_bit(workers,
     for number in (1, 3, 3):
         workers(number)
         model = PinvRegressor(60, weight_init=weight_init, solver=solver, fit_intercept=True, random_state=0).fit(X, y)
-        found.append((model.gamma_, model.coef_))
+        found.append((model.gamma_, model.output_coef_))
     assert found[1][0] == found[2][0]
     np.testing.assert_array_equal(found[1][1], found[2][1])
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)

@@ -112,7 +112,7 @@ def test_elm_is_the_c_form_of_the_normal_equations(C):
     model = ELMRegressor(25, C=C, random_state=0).fit(X, y)
     H = RandomLayer(25, random_state=0).fit_transform(X)
     beta = np.linalg.solve(np.eye(25) / C + H.T @ H, H.T @ y)
-    np.testing.assert_allclose(model.coef_, beta, rtol=1e-7)
+    np.testing.assert_allclose(model.output_coef_, beta, rtol=1e-7)
     assert pytest.approx(C) == model.C_
     assert model.gamma_ == pytest.approx(1 / C)
 
@@ -143,7 +143,7 @@ def test_the_unregularized_elm_is_the_pseudoinverse():
     X, y = smooth_problem(120, 5)
     model = ELMRegressor(15, regularized=False, random_state=0).fit(X, y)
     H = RandomLayer(15, random_state=0).fit_transform(X)
-    np.testing.assert_allclose(model.coef_, np.linalg.pinv(H) @ y, rtol=1e-6)
+    np.testing.assert_allclose(model.output_coef_, np.linalg.pinv(H) @ y, rtol=1e-6)
     assert np.inf == model.C_
 
 
@@ -165,7 +165,7 @@ def test_weighted_relm_is_weighted_least_squares():
     model = RELMRegressor(15, weighted=True, random_state=0).fit(X, y)
     H = RandomLayer(15, random_state=0).fit_transform(X)
     ridge = Ridge(alpha=model.gamma_, fit_intercept=False, solver="svd").fit(H, y, sample_weight=model.robust_weights_)
-    np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.output_coef_, ridge.coef_, rtol=1e-6)
     first = RELMRegressor(15, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.robust_weights_, robust_weights((y - first.predict(X))[:, None]))
     assert np.all(model.robust_weights_[:5] == 1e-4)

@@ -181,7 +181,7 @@ def test_a_warning_turned_into_an_error_leaves_the_model_as_it_was():
     model = TikhonovRegressor("kfold")
     with pytest.raises(RuleEdgeWarning):
         model.fit(X, NOISE)
-    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "factor_")
 
 
 def test_a_grid_search_shows_what_the_filters_let_through():

@@ -127,7 +127,7 @@ def test_of_many_rows_a_sample_teaches_probabilities_and_all_else_is_the_same(ga
     whole.fit(model[0].transform(inputs_of(problem)), frame["label"])
     assert sampled.get_params() == whole.get_params()
     assert sampled.gamma_ == pytest.approx(whole.gamma_, rel=1e-9)
-    np.testing.assert_allclose(sampled.coef_, whole.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(sampled.output_coef_, whole.output_coef_, rtol=1e-6, atol=1e-9)
     slopes = sampled.calibrator_.slope, whole.calibrator_.slope
     assert not np.array_equal(*slopes)
     np.testing.assert_allclose(*slopes, atol=0.5)
@@ -326,7 +326,7 @@ def test_the_most_frequent_text_stands_for_texts_that_were_not_seen(tmp_path):
     assert all(texts[1:] == sorted(texts[1:]) for texts in orders.values())
     linked = PinvRegressor(10, direct_link=True, fit_intercept=True)
     linked.fit(model[0].transform(inputs_of(problem)), frame["y"])
-    assert linked.rank_ == linked.coef_.shape[-1]
+    assert linked.rank_ == linked.output_coef_.shape[-1]
     unseen, known = (frame.assign(late=text)[:5] for text in ("never seen", orders["late"][0]))
     write(unseen, tmp_path / "unseen.csv")
     write(known, tmp_path / "known.csv")
