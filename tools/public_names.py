@@ -21,7 +21,6 @@ BETWEEN_ROOMS = {
     ),
     "Spectrum": ("right", "solution"),
     "RandomLayer": ("draw", "take"),
-    "Choice": ("with_some",),
     "Rule": ("check_per_target", "for_own_features", "named"),
     "Fixed": ("for_own_features", "named"),
     "RidgeFormula": ("named",),

@@ -310,16 +310,6 @@ class Spectrum:
             regularized_condition=condition if isinstance(gamma, np.ndarray) else float(condition[0]),
         )
 
-    def of_targets(self, targets: Any) -> Spectrum:
-        """The same features with some of the targets, by a slice or their numbers; nothing is factored anew."""
-        return replace(
-            self,
-            UtT=take_columns(self.UtT, targets),
-            residual=take_columns(self.residual, targets),
-            mean_T=take_columns(self.mean_T, targets),
-            left=self.left and replace(self.left, T=take_columns(self.left.T, targets)),
-        )
-
 
 def spectrum_of(
     counts: Counts,
@@ -401,7 +391,8 @@ def direction_sums(
     xp = array_namespace(gamma)
 
     def factors(gamma: Array) -> Array:
-        return factor(spectrum.filter(gamma), spectrum.shrinkage(gamma))
+        gains = spectrum.gain(gamma)  # once for the filter and the shrinkage
+        return factor(spectrum.sigma * gains, gamma[..., None] / spectrum.sigma * gains)
 
     if gamma.ndim < 2 and values is None:
         return xp.sum(factors(gamma), axis=-1)
@@ -416,6 +407,18 @@ def direction_sums(
         own = factors(gamma[..., some])
         parts.append(xp.sum(own if values is None else own * xp.matrix_transpose(values[:, some]), axis=-1))
     return xp.concat(parts, axis=-1)
+
+
+def of_targets(spectrum: Spectrum, targets: Any) -> Spectrum:
+    """The same features with some of the targets, by a slice or their numbers; nothing is factored anew."""
+    left = spectrum.left
+    return replace(
+        spectrum,
+        UtT=take_columns(spectrum.UtT, targets),
+        residual=take_columns(spectrum.residual, targets),
+        mean_T=take_columns(spectrum.mean_T, targets),
+        left=left and replace(left, T=take_columns(left.T, targets)),
+    )
 
 
 def pooled(spectrum: Spectrum) -> Spectrum:

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, real_part, to_host
-from ocrep._linalg.spectrum import Spectrum, direction_sums, pooled
+from ocrep._linalg.spectrum import Spectrum, direction_sums, of_targets, pooled
 from ocrep.rules.base import Choice, FlooredRule, NotApplicable, choice_of
 from ocrep.rules.search import array_like, minimise, root, searched_range
 
@@ -52,7 +52,7 @@ class CriterionRule(FlooredRule):
         """The quantity to minimise, γ × columns: for all targets together, or for each (or those in `columns`)."""
         if not per_target and self.pools:
             return self.by_target(pooled(spectrum), gamma)
-        values = self.by_target(spectrum if columns is None else spectrum.of_targets(columns), gamma)
+        values = self.by_target(spectrum if columns is None else of_targets(spectrum, columns), gamma)
         xp = array_namespace(values)
         missing = xp.isnan(values)
         if not per_target:
@@ -386,7 +386,7 @@ class Discrepancy(FlooredRule):
 
         def excess(gamma: np.ndarray, some: np.ndarray) -> np.ndarray:
             row = array_like(spectrum.sigma, gamma)[None, :]
-            return to_host(columns.of_targets(some).rss_by_target(row))[0] - goal
+            return to_host(of_targets(columns, some).rss_by_target(row))[0] - goal
 
         gamma, edge = root(excess, *searched_range(self, spectrum), columns.n_targets)
         return choice_of(self.name, gamma, floored=(edge == "low") & (self.least_gamma(spectrum) > 0.0), edge=edge)

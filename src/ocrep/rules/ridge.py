@@ -15,7 +15,7 @@ import numpy as np
 
 from ocrep._errors import pick
 from ocrep._linalg.arrays import EPS, to_host
-from ocrep._linalg.spectrum import Spectrum
+from ocrep._linalg.spectrum import Spectrum, of_targets
 from ocrep.rules.base import Choice, FlooredRule, NotApplicable
 from ocrep.rules.criteria import noise_variances
 from ocrep.rules.search import root, searched_range
@@ -113,7 +113,7 @@ class RidgeFormula(FlooredRule):
         gammas = []
         for q in range(spectrum.n_targets):
             try:
-                gammas.append(self._gamma(spectrum.of_targets(slice(q, q + 1))))
+                gammas.append(self._gamma(of_targets(spectrum, slice(q, q + 1))))
             except NotApplicable as reason:
                 raise NotApplicable(f"Target {q}: {reason}") from reason
         return self.at_least_floor(gammas, spectrum)
