@@ -1,4 +1,24 @@
-"""Exact cross-validation without a second look at the rows: one factor per fold, merged in all but one."""
+"""Exact k-fold cross-validation without a second reading of the rows: one factor per fold, merged in all but one.
+
+Which fold. Each row belongs to one fold, decided by the row itself: by a seeded hash of its inputs ("content"), of its
+group, or by its number. The hash of a row is Σ_j f(x_j)·m_j modulo 2⁶⁴, with odd multipliers m_j from the seed and f
+the bits of the float64 x_j, mixed; the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014) makes a sum even, and
+its upper half modulo k is the fold. A sum does not depend on the order of the columns' reading, f(0) = 0 leaves out
+what a sparse row leaves out, and integers wrap around in the same way on every machine and device: so a row falls into
+the same fold wherever and in whichever block it is read.
+
+Complements. The rows outside fold v have the merge of the other factors as their factor. Merges of the folds before v
+and behind v are running ones (prefixes and suffixes), so all k complements cost 3k − 6 merges, and not k(k − 2); they
+are merged, never subtracted, since a difference would lose the digits that cancel.
+
+Held-out errors. With R_v and Q_vᵀT of fold v and the weights W that the complement gives,
+
+    Σ w‖t − hW‖² over fold v = ‖Q_vᵀT − R_v·W‖² + (the residual lengths of fold v)²,
+
+exactly, since orthogonal matrices keep lengths: as if each of the k models had been fitted and had predicted its fold,
+for any γ. The spectrum of the complement turns every further γ into a few products of size M (`Factor.held_out`). Where
+all rows together are fewer than the features, the same is done with their inner products (`wide.py`).
+"""
 
 from __future__ import annotations
 
@@ -20,17 +40,20 @@ from ocrep._linalg.counts import PIECE_ENTRIES
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.parallel import Item, Result, at_once, row_slices
 from ocrep._linalg.spectrum import HeldOut, Spectrum
-from ocrep._linalg.wide import WideFolds
+from ocrep._linalg.wide import fits_of_folds
 
 if TYPE_CHECKING:
     from ocrep._rows.block import Block
+
+# Where each fold costs more products than this, it gets a thread of its own.
+_MANY_PRODUCTS = 2**24
 
 # ------------------------------------------------------------------------------
 # A seeded hash of the numbers in each row: the same for every library, order and cutting, and for sparse rows.
 
 
 def seeded(seed: int) -> np.ndarray:
-    """Where the numbers of a seed begin; an array, whose sums wrap around in silence."""
+    """The start of a seed's numbers; as an array, since sums of NumPy's scalars warn when they wrap around."""
     return np.array([seed % 2**64], dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03)
 
 
@@ -52,10 +75,11 @@ def hash_sums(X: Any, factors: np.ndarray) -> np.ndarray | Array:
             X = X.copy()
             X.sum_duplicates()
         parts = _bits(np.asarray(X.data, dtype=np.float64)) * factors[X.indices]
-        starts, filled = X.indptr[:-1], np.diff(X.indptr) > 0
         sums = np.zeros(X.shape[0], dtype=np.uint64)
         if len(parts):
-            sums[filled] = np.add.reduceat(parts, starts[filled])
+            # `reduceat` gives the next row's first entry for an empty row, so empty rows are left at 0.
+            filled = np.diff(X.indptr) > 0
+            sums[filled] = np.add.reduceat(parts, X.indptr[:-1][filled])
         return sums
     xp = array_namespace(X)
     if is_torch_namespace(xp) and X.is_cuda:
@@ -70,14 +94,14 @@ def hash_sums(X: Any, factors: np.ndarray) -> np.ndarray | Array:
 
 
 def mixed(x: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64."""
+    """The finaliser of splitmix64: each bit of x changes each bit of the result with a chance of about one half."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 def upper_half(sums: np.ndarray | Array) -> np.ndarray | Array:
-    """The upper 32 bits of the mixed sums, where the sums are."""
+    """The upper 32 bits of the mixed sums, on the device of the sums."""
     if isinstance(sums, np.ndarray):
         return mixed(sums) >> np.uint64(32)
     x = sums
@@ -92,6 +116,7 @@ def _shifted(x: Array, by: int) -> Array:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
+    """f(x): the bits of x, the upper half mixed into the lower, where the bits of short numbers are zero."""
     bits = (values + 0.0).view(np.uint64)  # −0 + 0 = 0
     bits ^= bits >> np.uint64(32)
     return bits
@@ -111,8 +136,8 @@ class FoldPlan:
 
     "content": a seeded hash of the row's inputs. So order and cutting into blocks do not matter, rows on other machines
     need no numbers, a weight equals repetition, and duplicates share a fold: a row is never judged by its own twin.
-    "groups": the rank of a seeded hash of the row's group. "blocks": the number of the row. "given": the group is the
-    fold.
+    "groups": the rank of a seeded hash of the row's group. "blocks": the row number, in blocks of consecutive rows.
+    "given": the group is the fold.
     """
 
     n_folds: int = 3
@@ -143,18 +168,18 @@ class FoldPlan:
         return self.split in ("groups", "given")
 
     def divides_as(self, other: FoldPlan) -> bool:
-        """Whether rows divided by the other plan are divided as this one says; given folds are as many as there are."""
+        """Whether rows divided by the other plan are divided as this one says, whatever the number of given folds."""
         return self == (replace(other, n_folds=self.n_folds) if self.split == "given" else other)
 
     def of_row_numbers(self, numbers: np.ndarray, n_rows: int | None) -> np.ndarray:
-        """The fold of the rows of these numbers, out of `n_rows` where no length of blocks is given."""
+        """The fold of rows by their numbers; without a length of blocks, each fold is a block of all `n_rows` rows."""
         if self.block_length is not None:
             return numbers // self.block_length % self.n_folds
         assert n_rows is not None
         return numbers * self.n_folds // n_rows
 
     def ordered(self, keys: np.ndarray) -> np.ndarray:
-        """Keys of groups in an order of their own: as they are where they are the folds, else a seeded hash of them."""
+        """What groups are sorted by: a seeded hash of their keys, or the keys themselves where they are the folds."""
         return keys if self.split == "given" else mixed(keys + seeded(self.seed))
 
     def of_groups(self, keys: np.ndarray, known: np.ndarray | None) -> np.ndarray:
@@ -191,6 +216,7 @@ def split_by_fold(block: Block, plan: FoldPlan | None) -> Iterator[tuple[int, Bl
         yield 0, block
         return
     fold = fold_numbers(block, plan)
+    # Sorted once and sliced, which takes less time than one selection of rows per fold.
     ordered = block.take(array_namespace(fold).argsort(fold, stable=True))
     counts = np.bincount(to_host(fold), minlength=plan.n_folds)
     for v, stop in enumerate(np.cumsum(counts).tolist()):
@@ -200,9 +226,7 @@ def split_by_fold(block: Block, plan: FoldPlan | None) -> Iterator[tuple[int, Bl
 
 
 # ------------------------------------------------------------------------------
-
-# So many products for each fold are worth a thread.
-_MANY_PRODUCTS = 2**24
+# `FoldFactors`: a factor for each fold, and what follows from them: complements, their spectra, held-out errors.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,17 +270,18 @@ class FoldFactors:
         return self.__dict__["_merged"]
 
     @cached_property
-    def _wide(self) -> WideFolds | None:
-        """The folds in as many dimensions as rows, where all rows together are fewer than the features."""
-        kept = [(factor.rows, factor.counts) for factor in self._filled if factor.rows]
+    def _wide_fits(self) -> tuple[HeldOut, ...] | None:
+        """Each fold as the others predict it, where all rows together are fewer than the features; else None."""
+        filled = self._filled
+        kept = [(factor.rows, factor.counts) for factor in filled if factor.rows]
         n_rows = sum(rows.n_rows for rows, _ in kept)
-        if not len(self._filled) == len(kept) > 1 or n_rows >= self._filled[0].n_features:
+        if not len(filled) == len(kept) > 1 or n_rows >= filled[0].n_features:
             return None
         problem = self.merged().problem
-        return None if problem is None else WideFolds(problem, kept)
+        return None if problem is None else fits_of_folds(problem, kept)
 
     def leading(self, n_features: int) -> FoldFactors:
-        """The same folds for the first `n_features` features; the training factors are cut, not merged anew."""
+        """The same folds for the first `n_features` features; the complements are cut, not merged anew."""
         cut = replace(self, factors=tuple(f and f.leading(n_features) for f in self.factors))
         cut.__dict__["_whole"] = self
         return cut
@@ -264,7 +289,8 @@ class FoldFactors:
     @cached_property
     def training(self) -> tuple[Factor, ...]:
         """For each fold that can be held out, the factor of the others."""
-        filled, whole = self._filled, self.__dict__.get("_whole")
+        filled = self._filled
+        whole = self.__dict__.get("_whole")
         if len(filled) < 2:
             return ()
         if whole is not None:
@@ -276,8 +302,9 @@ class FoldFactors:
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, ...]:
-        if self._wide:
-            return tuple(fit.spectrum for fit in self._wide.fits)
+        """For each fold that can be held out, the spectrum of the others."""
+        if self._wide_fits is not None:
+            return tuple(fit.spectrum for fit in self._wide_fits)
         return tuple(factor.spectrum() for factor in self.training)
 
     @property
@@ -291,11 +318,11 @@ class FoldFactors:
 
     @cached_property
     def fits(self) -> tuple[HeldOut, ...]:
-        """Each fold as the others predict it: its rows enter only through their inner products."""
-        if self._wide:
-            return tuple(self._wide.fits)
-        pairs, one = list(held_out(self)), self._filled[0]
-        return _for_each(lambda pair: pair[0].held_out(pair[1]), pairs, one, one.n_features)
+        """Each fold as the others predict it."""
+        if self._wide_fits is not None:
+            return self._wide_fits
+        one = self._filled[0]
+        return _for_each(lambda pair: pair[0].held_out(pair[1]), list(held_out(self)), one, one.n_features)
 
     def squared_errors(self, gamma: Array) -> Array:
         """Σ w‖t − prediction‖² over each held-out fold, folds × γ, as if the weights had been refitted without it."""
@@ -309,9 +336,11 @@ class FoldFactors:
 
     @property
     def filled(self) -> tuple[int, ...]:
+        """The numbers of the folds that hold rows of positive weight."""
         return tuple(v for v, factor in enumerate(self.factors) if factor is not None and factor.counts.n_rows)
 
     def __getstate__(self) -> dict[str, Any]:
+        """Leave out of pickles and copies what can be computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
@@ -322,7 +351,7 @@ class FoldFactors:
 def _for_each(
     function: Callable[[Item], Result], items: Sequence[Item], like: Factor, columns: int
 ) -> tuple[Result, ...]:
-    """function(item) of each fold's item, on threads if so many columns times a matrix M × M are worth them."""
+    """function(item) of each fold's item, on threads if a product of `columns` columns with M × M is worth one."""
     large = isinstance(like.counts.shift, np.ndarray) and columns * like.n_features**2 > _MANY_PRODUCTS
     return tuple(at_once(function, items) if large else map(function, items))
 
@@ -335,9 +364,11 @@ def held_out(folds: FoldFactors) -> Iterator[tuple[Factor, Spectrum]]:
 def known_folds(
     plan: FoldPlan, factors: tuple[Factor | None, ...], n_read: int, training: Iterable[tuple[Factor, Spectrum]]
 ) -> FoldFactors:
-    """Folds whose training factors and spectra were computed on the way."""
+    """Folds whose complements and their spectra were computed with them, by a route that had to prove both."""
     folds = FoldFactors(plan, factors, n_read)
-    folds.__dict__["training"], folds.__dict__["spectra"] = map(tuple, zip(*training, strict=True))
+    complements, spectra = zip(*training, strict=True)
+    folds.__dict__["training"] = complements
+    folds.__dict__["spectra"] = spectra
     return folds
 
 
@@ -347,7 +378,8 @@ def known_folds(
 
 def reweighted(factor: Factor, by: float) -> Factor:
     """√by·R, or the rows themselves with √by·√w; weights that were frequencies no longer are."""
-    root, rows = by**0.5, factor.rows
+    root = by**0.5
+    rows = factor.rows
     return Factor(
         None if factor.triangular is None else factor.triangular.scaled(root),
         replace(factor.counts, weight_sum=by * factor.counts.weight_sum, whole_weights=False),

@@ -1,8 +1,23 @@
-"""Problems with fewer rows than features: all of them is solved in as many dimensions as there are rows.
+"""Problems with fewer rows than features: they are solved in as many dimensions as there are rows.
 
-The inner products K = AAᵀ of the rows A = √w·(H − s) are n × n and hold all that folds and leave-one-out need. Their
-eigenvalues square the condition number, so they must prove themselves. Where they cannot, A = LQᵀ by reflections, and
-the n coordinates L take the place of the features.
+Let A = √w·(H − s) be n × M with n < M, and A = UΣVᵀ. The regularized weights lie in the space of the rows,
+
+    w = (AᵀA + γI)⁻¹Aᵀt = Aᵀ(AAᵀ + γI)⁻¹t,
+
+so the dual problem, with the n × n inner products K = AAᵀ = UΣ²Uᵀ, gives σ, U and UᵀT for n²M + O(n³) flops instead of
+the O(M³) of the primal problem. V = AᵀUΣ⁻¹ is kept as U and the rows (`RowVectors`) and multiplied only where weights
+are needed. A fold and its complement are rows and columns of the same K, so k-fold cross-validation never looks at the
+features again (kernel ridge regression: Saunders, Gammerman, Vovk, ICML 1998).
+
+Centring. With root weights r = √w, the reflection P = I − vvᵀ that turns r into a multiple of e₁ turns the rows PA into
+the mean (the first row) and centred data (the others, orthogonal to r), with the same singular values as A − r·meanᵀ.
+So PKP without its first row and column holds the products of the centred rows. Nothing is subtracted, and a part of the
+rows is centred about its own mean although K is about one common shift s.
+
+Proof. K squares the condition number, and σ_p, residuals and held-out errors lose about ε·κ². That is accepted up to κ
+= 10³, where it costs 2·10⁻¹⁰ of ‖T‖: the eigenvalues of K must show λ_n·10⁶ > λ₁ + ‖mean part‖², and rounding left in
+columns that are constant must be less than 10⁻¹⁰ of λ_n. Otherwise A = LQᵀ by reflections, which is always right, costs
+2n²M, and gives n coordinates L for each row that take the place of the features; Q is then held, n × M.
 """
 
 from __future__ import annotations
@@ -31,12 +46,16 @@ from ocrep._linalg.parallel import at_once, row_slices
 from ocrep._linalg.spectrum import HeldOut, LeftVectors, Spectrum, spectrum_of
 from ocrep._linalg.triangle import least_squares_weights, svd_and_rank, without_constants
 
-# ------------------------------------------------------------------------------
-# `WideRows`: rows fewer than features, kept as they came; they merge without being factored or copied.
-
-
 # More blocks than this are joined: each is a step of every loop over the rows.
 MOST_BLOCKS = 64
+# Squaring costs residuals and held-out errors about ε·κ² of ‖T‖: 2·10⁻¹⁰ at this κ, so that nothing need be verified.
+KERNEL_CONDITION = 1e3
+# Columns that are constant but for rounding may add this much of the smallest eigenvalue.
+_NOISE_SHARE = 1e-10
+
+
+# ------------------------------------------------------------------------------
+# `WideRows`: rows fewer than features, kept as they came; they merge without being factored or copied.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,15 +70,24 @@ class WideRows:
     @classmethod
     def of(cls, rows: Encoded, *, copy: bool) -> WideRows:
         """Keep checked rows; without `copy`, H must not be changed by anybody else."""
-        xp, H, T = array_namespace(rows.H), rows.H, rows.T
+        H = rows.H
+        T = rows.T
+        xp = array_namespace(H)
         weight = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if rows.weight is None else rows.weight
         if rows.n_positive < H.shape[0]:
             (index,) = xp.nonzero(weight > 0.0)
             H, T, weight = (xp.take(part, index, axis=0) for part in (H, T, weight))
         elif copy:
-            H, T = (xp.asarray(part, copy=True) for part in (H, T))
+            H = xp.asarray(H, copy=True)
+            T = xp.asarray(T, copy=True)
         root = xp.sqrt(weight)
-        _check_sizes((H, T), root)
+        for part in (H, T):
+            if part.shape[0] == 0 or part.shape[1] == 0:
+                continue
+            largest = max(float(xp.max(part)), -float(xp.min(part))) * float(xp.max(root))
+            # Inner products sum as many squares as there are rows or columns.
+            if not largest * max(part.shape) ** 0.5 < 1.0 / SMALLEST:
+                raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
         return cls((H,), T, root)
 
     @property
@@ -73,9 +101,12 @@ class WideRows:
     def merge(self, other: WideRows) -> WideRows:
         """The rows of both."""
         xp = array_namespace(self.T)
-        T, root = xp.concat([self.T, other.T]), xp.concat([self.root_weight, other.root_weight])
+        T = xp.concat([self.T, other.T])
+        root = xp.concat([self.root_weight, other.root_weight])
         blocks = tuple(H for H in self.blocks + other.blocks if H.shape[0]) or self.blocks
-        return WideRows(blocks if len(blocks) <= MOST_BLOCKS else (xp.concat(list(blocks)),), T, root)
+        if len(blocks) > MOST_BLOCKS:
+            blocks = (xp.concat(list(blocks)),)
+        return WideRows(blocks, T, root)
 
     def leading(self, n_features: int) -> WideRows:
         """The rows of the first features."""
@@ -83,7 +114,9 @@ class WideRows:
 
     def averages(self, weights: Array) -> Array:
         """weights·[H | T], for rows of weights, (k, n)."""
-        xp, total, start = array_namespace(self.T), 0.0, 0
+        xp = array_namespace(self.T)
+        total: Array = 0.0
+        start = 0
         for H in self.blocks:
             stop = start + H.shape[0]
             total = total + averages(weights[:, start:stop], H)
@@ -91,19 +124,22 @@ class WideRows:
         return xp.concat([total, xp.matmul(weights, self.T)], axis=1)
 
     def pieces(self, shift: Array | None) -> Iterator[tuple[slice, Array]]:
-        """A by rows, about the shift of the features; None for no shift. Not to be changed."""
-        xp, start = array_namespace(self.T), 0
+        """A by rows, about the shift of the features; None for no shift. A piece may be a view: not to be changed."""
+        xp = array_namespace(self.T)
+        start = 0
         for H in self.blocks:
-            as_it_is = shift is None and H.dtype == xp.float64
-            height = H.shape[0] if as_it_is else PIECE_ENTRIES // max(1, H.shape[1])
-            for rows in row_slices(H.shape[0], max(1, height)):
-                piece, A = slice(start + rows.start, start + rows.stop), as_float64(H[rows, :])
+            needs_no_copy = shift is None and H.dtype == xp.float64
+            size = H.shape[0] if needs_no_copy else PIECE_ENTRIES // max(1, H.shape[1])
+            for rows in row_slices(H.shape[0], max(1, size)):
+                piece = slice(start + rows.start, start + rows.stop)
+                A = as_float64(H[rows, :])
                 yield piece, self._scaled(A if shift is None else A - shift, piece)
             start += H.shape[0]
 
     def columns(self, shift: Array | None) -> Iterator[tuple[slice, Array]]:
-        """A by columns: so many at a time that adding up n × n products costs little beside forming them."""
-        xp, n = array_namespace(self.T), max(self.n_rows, 1)
+        """A by columns: at least n at a time, so that adding up n × n products costs less than forming them."""
+        xp = array_namespace(self.T)
+        n = max(self.n_rows, 1)
         for columns in row_slices(self.n_features, max(PIECE_ENTRIES // n, n)):
             A = xp.concat([as_float64(H[:, columns]) for H in self.blocks])
             if shift is not None:
@@ -112,7 +148,8 @@ class WideRows:
 
     def inner_products(self, shift: Array | None) -> Array:
         """AAᵀ."""
-        xp, total = array_namespace(self.T), None
+        xp = array_namespace(self.T)
+        total = None
         for _, A in self.columns(shift):
             product = xp.matmul(A, xp.matrix_transpose(A))
             if total is None:
@@ -131,7 +168,9 @@ class WideRows:
 
     def design(self, shift: Array, intercept: bool) -> tuple[Array, Array]:
         """√w·[1 | H − s] and √w·(T − s)."""
-        xp, M, root = array_namespace(self.T), self.n_features, self.root_weight[:, None]
+        xp = array_namespace(self.T)
+        M = self.n_features
+        root = self.root_weight[:, None]
         ones = [root] if intercept else []
         return xp.concat([*ones, self.features(shift[:M])], axis=1), root * (self.T - shift[M:])
 
@@ -149,27 +188,13 @@ class WideRows:
         return xp.concat([xp.matmul(H, xp.matrix_transpose(A)) for _, A in self.pieces(shift)], axis=1)
 
     def _scaled(self, A: Array, rows: slice) -> Array:
+        """√w·A, and A itself where all weights are 1."""
         root = self.root_weight[rows]
         return A if bool(array_namespace(root).all(root == 1.0)) else root[:, None] * A
 
 
-def _check_sizes(parts: tuple[Array, ...], root: Array) -> None:
-    """Raise if inner products of the rows would overflow."""
-    xp = array_namespace(root)
-    for part in parts:
-        if part.shape[0] == 0 or part.shape[1] == 0:
-            continue
-        largest = max(float(xp.max(part)), -float(xp.min(part))) * float(xp.max(root))
-        if not largest * max(part.shape) ** 0.5 < 1.0 / SMALLEST:
-            raise ValueError("The rows hold numbers so large that their squares overflow: rescale the columns.")
-
-
 # ------------------------------------------------------------------------------
-
-# Squaring costs residuals and held-out errors about ε·κ² of ‖T‖: 2·10⁻¹⁰ at this κ, so that nothing need be verified.
-KERNEL_CONDITION = 1e3
-# Columns that are constant but for rounding may add this much of the smallest eigenvalue.
-_NOISE_SHARE = 1e-10
+# The problem in as many dimensions as rows, for all of them or for the complement of a fold.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,14 +218,24 @@ class RowVectors:
         return xp.matrix_transpose(xp.concat(parts) / self.D)
 
     def squared_columns(self, sigma: Array) -> Array:
-        xp, scaled = array_namespace(self.B), self.B * (sigma / self.D)
-        few = [scaled[:, some] for some in row_slices(scaled.shape[1], 16)]  # so that little is held at a time
-        return xp.concat([sum(_squares(A, S) for S in few) for _, A in self.rows.columns(self.shift)])
+        xp = array_namespace(self.B)
+        scaled = self.B * (sigma / self.D)
+        total = []
+        for _, A in self.rows.columns(self.shift):
+            At = xp.matrix_transpose(A)
+            squares: Array = 0
+            # A few vectors at a time, so that little is held.
+            for some in row_slices(scaled.shape[1], 16):
+                products = xp.matmul(At, scaled[:, some])
+                squares = squares + xp.vecdot(products, products)
+            total.append(squares)
+        return xp.concat(total)
 
     def times(self, x: Array) -> Array:
-        xp, (*several, _, k) = array_namespace(x), x.shape
+        xp = array_namespace(x)
+        *several, _, k = x.shape
         combined = xp.matmul(self.B, x / self.D[:, None])
-        # The leading axes become columns, since every look at the rows counts.
+        # The leading axes become columns, so that the rows are read once for all of them.
         flat = xp.reshape(xp.moveaxis(combined, -2, 0), (self.B.shape[0], prod(several) * k))
         found = self.rows.transposed_times(flat, self.shift)
         return xp.moveaxis(xp.reshape(found, (self.n_features, *several, k)), 0, -2)
@@ -211,18 +246,19 @@ class RowVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Some of the rows of a problem, and those that they shall predict."""
+    """The rows of a problem that are fitted, and the rows held out, which they predict."""
 
     rows: WideRows
     counts: Counts
     index: Array | None
-    """Their places among all rows; None if they are all."""
+    """The places of the fitted rows among all rows; None if they are all."""
     held_out: slice
+    """The places of the rows held out."""
 
 
 @dataclass(frozen=True, eq=False)
 class WideProblem:
-    """Fewer rows than features."""
+    """A fit on fewer rows than features; what its parts share is computed once."""
 
     rows: WideRows
     counts: Counts
@@ -235,23 +271,25 @@ class WideProblem:
 
     @cached_property
     def coordinates(self) -> tuple[Array, WideRows]:
-        """L of A = LQᵀ, and Qᵀ as rows."""
+        """L of A = LQᵀ, and Qᵀ as rows; features that are constant up to rounding are set to zero first."""
         xp = array_namespace(self.rows.T)
-        varies = xp.astype(self._varies(), xp.float64) if self.counts.intercept else 1.0
+        varies = []
+        if self.counts.intercept:
+            mean = _means(self._all)
+            centring = _Centring.of(self.rows.root_weight, intercept=True)
+            for columns, some in self.rows.columns(self._shift):
+                centred = without_constants(centring.rows(some), mean[columns], self.counts.weight_sum)
+                varies.append(xp.astype(xp.any(centred != 0.0, axis=0), xp.float64))
+            del some, centred  # the columns are large, and A is about to be formed
         A = self.rows.features(self._shift)
-        A *= varies
-        L, Qt = _lq(A)
+        if varies:
+            A *= xp.concat(varies)
+        if isinstance(A, np.ndarray):  # overwritten by Q, so that no second matrix of its size is needed
+            Q, R = scipy.linalg.qr(A.T, mode="economic", overwrite_a=True, check_finite=False)
+        else:
+            Q, R = xp.linalg.qr(xp.matrix_transpose(A), mode="reduced")
         ones = xp.ones_like(self.rows.root_weight)
-        return L, WideRows((Qt,), self.rows.T[:, :0], ones)
-
-    def _varies(self) -> Array:
-        """Which features are not constant up to rounding."""
-        xp, mean, varies = array_namespace(self.rows.T), _means(self._all), []
-        centring = _Centring.of(self.rows.root_weight, intercept=True)
-        for columns, A in self.rows.columns(self._shift):
-            centred = without_constants(centring.rows(A), mean[columns], self.counts.weight_sum)
-            varies.append(xp.any(centred != 0.0, axis=0))
-        return xp.concat(varies)
+        return xp.matrix_transpose(R), WideRows((xp.matrix_transpose(Q),), self.rows.T[:, :0], ones)
 
     @property
     def _shift(self) -> Array | None:
@@ -267,17 +305,24 @@ class WideProblem:
 
     def by_inner_products(self, part: Part) -> HeldOut | None:
         """Through the eigenvalues of AAᵀ; None unless they prove that squaring cost nothing that matters."""
-        root, counts, M = part.rows.root_weight, part.counts, part.counts.n_features
+        root = part.rows.root_weight
+        counts = part.counts
+        M = counts.n_features
         K, X = self._of_part(self.inner_products, part)
+        xp = array_namespace(K)
         if part.index is not None:
-            xp = array_namespace(K)
-            K, X = (xp.take(products, part.index, axis=1) for products in (K, X))
-        centring, mean = _Centring.of(root, counts.intercept), _means(part)
-        found = _proved_eigenvalues(centring.both(K), int(counts.intercept), _noise(mean[:M], counts))
+            K = xp.take(K, part.index, axis=1)
+            X = xp.take(X, part.index, axis=1)
+        mean = _means(part)
+        centring = _Centring.of(root, counts.intercept)
+        # What rounding may leave in columns that are constant, all of them together.
+        noise = 4.0 * EPS * counts.weight_sum**0.5 * float(xp.linalg.vector_norm(mean[:M]))
+        found = _proved_eigenvalues(centring.both(K), int(counts.intercept), noise)
         if found is None:
             return None
-        sigma, U = found[0], centring.undone(found[1])
-        xp, T = array_namespace(U), root[:, None] * (part.rows.T - mean[M:])
+        sigma, centred_U = found
+        U = centring.undone(centred_U)
+        T = root[:, None] * (part.rows.T - mean[M:])
         spectrum = spectrum_of(
             counts,
             mean,
@@ -292,9 +337,13 @@ class WideProblem:
 
     def by_coordinates(self, part: Part) -> HeldOut:
         """Through L of A = LQᵀ: always right."""
-        root, counts, M = part.rows.root_weight, part.counts, part.counts.n_features
+        root = part.rows.root_weight
+        counts = part.counts
+        M = counts.n_features
         L, X = self._of_part(self.coordinates[0], part)
-        xp, mean, mean_L = array_namespace(L), _means(part), _mean_of(L, part)
+        xp = array_namespace(L)
+        mean = _means(part)
+        mean_L = _mean_of(L, part)
         centring = _Centring.of(root, counts.intercept)
         C = centring.rows(L)
         varying = without_constants(C, mean_L, counts.weight_sum) if counts.intercept else C
@@ -326,29 +375,22 @@ class WideProblem:
         return HeldOut(spectrum, array_namespace(X).matmul(X, B), T, 0.0 * spectrum.residual)
 
 
-class WideFolds:
-    """Folds of a wide problem: each is predicted by the others without a look at the features."""
-
-    def __init__(self, problem: WideProblem, folds: Sequence[tuple[WideRows, Counts]]) -> None:
-        self._problem, self._folds = problem, folds
-
-    @cached_property
-    def fits(self) -> list[HeldOut]:
-        """For each fold, the fit of the others."""
-        problem, parts = self._problem, list(self._parts())
-        problem.inner_products  # noqa: B018 - computed once, before the threads ask for it
-        tried = at_once(problem.by_inner_products, parts)
-        return [fit or problem.by_coordinates(part) for fit, part in zip(tried, parts, strict=True)]
-
-    def _parts(self) -> Iterator[Part]:
-        """All rows but those of one fold."""
-        T, stop = self._problem.rows.T, 0
-        for v, (fold, _) in enumerate(self._folds):
-            start, stop = stop, stop + fold.n_rows
-            others = [*self._folds[:v], *self._folds[v + 1 :]]
-            rows, counts = reduce(WideRows.merge, [r for r, _ in others]), reduce(Counts.merge, [c for _, c in others])
-            index = np.concatenate([np.arange(start), np.arange(stop, T.shape[0])])
-            yield Part(rows, counts, array_namespace(T).asarray(index, device=device_of(T)), slice(start, stop))
+def fits_of_folds(problem: WideProblem, folds: Sequence[tuple[WideRows, Counts]]) -> tuple[HeldOut, ...]:
+    """For each fold of a problem, the fit of the others, which predicts it without a look at the features."""
+    T = problem.rows.T
+    parts = []
+    stop = 0
+    for v, (fold, _) in enumerate(folds):
+        start = stop
+        stop = start + fold.n_rows
+        others = [*folds[:v], *folds[v + 1 :]]
+        rows = reduce(WideRows.merge, [some for some, _ in others])
+        counts = reduce(Counts.merge, [some for _, some in others])
+        index = np.concatenate([np.arange(start), np.arange(stop, T.shape[0])])
+        parts.append(Part(rows, counts, array_namespace(T).asarray(index, device=device_of(T)), slice(start, stop)))
+    problem.inner_products  # noqa: B018 - computed once, before the threads ask for it
+    tried = at_once(problem.by_inner_products, parts)
+    return tuple(fit or problem.by_coordinates(part) for fit, part in zip(tried, parts, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -393,14 +435,16 @@ class _Centring:
 
 def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Array] | None:
     """σ (descending) and U of the centred rows; None where squaring may have cost too much."""
-    xp, C = array_namespace(K), K[first:, first:]
+    xp = array_namespace(K)
+    C = K[first:, first:]
     diagonal = xp.linalg.diagonal(K)
     if not C.shape[0] or not bool(xp.all(diagonal < 1.0 / SMALLEST**2)):  # NaN fails too
         return None
     if not bool(xp.all(diagonal[first:] > SMALLEST**2)):
         return None
     R = cholesky(C)
-    if R is None or not _least_condition(C, R) < KERNEL_CONDITION:
+    # Eigenvalues take many times as long as a triangle: most problems that cannot be proved end here.
+    if R is None or not _condition_bound(C, R) < KERNEL_CONDITION:
         return None
     lam, U = xp.linalg.eigh(C)
     # Rounding is relative to what was summed, the part of the mean included.
@@ -411,12 +455,14 @@ def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Arra
     return xp.flip(xp.sqrt(lam)), xp.flip(U, axis=1)
 
 
-def _least_condition(C: Array, R: Array) -> float:
+def _condition_bound(C: Array, R: Array) -> float:
     """A lower bound of κ(R), C = RᵀR, at a fraction of the price of eigenvalues: two steps of the power method."""
     xp = array_namespace(R)
     b = xp.cos(xp.arange(R.shape[0], dtype=xp.float64, device=device_of(R)) ** 2)[None, :]
-    large, small = xp.matmul(b, C), least_squares_weights(R, times_inverse(b, R))
-    larger, smaller = xp.matmul(large, C), least_squares_weights(R, times_inverse(1.0 * small, R))
+    large = xp.matmul(b, C)
+    larger = xp.matmul(large, C)
+    small = least_squares_weights(R, times_inverse(b, R))
+    smaller = least_squares_weights(R, times_inverse(1.0 * small, R))  # a copy: the first argument is overwritten
     norms = [float(xp.linalg.vector_norm(x)) for x in (larger, large, smaller, small)]
     return (norms[0] / norms[1] * norms[2] / norms[3]) ** 0.5 if min(norms) > 0.0 else 1.0
 
@@ -434,25 +480,3 @@ def _mean_of(X: Array, part: Part) -> Array:
     if not part.counts.intercept or part.counts.weight_sum == 0.0:
         return xp.zeros((X.shape[1],), dtype=xp.float64, device=device_of(X))
     return xp.matmul(part.rows.root_weight, X) / part.counts.weight_sum
-
-
-def _noise(mean: Array, counts: Counts) -> float:
-    """What rounding may leave in columns that are constant, all of them together."""
-    return 4.0 * EPS * counts.weight_sum**0.5 * float(array_namespace(mean).linalg.vector_norm(mean))
-
-
-def _lq(A: Array) -> tuple[Array, Array]:
-    """L and Qᵀ of A = LQᵀ; NumPy's A is overwritten by Qᵀ, so that no second matrix of its size is needed."""
-    xp = array_namespace(A)
-    if isinstance(A, np.ndarray):
-        Q, R = scipy.linalg.qr(A.T, mode="economic", overwrite_a=True, check_finite=False)
-    else:
-        Q, R = xp.linalg.qr(xp.matrix_transpose(A), mode="reduced")
-    return xp.matrix_transpose(R), xp.matrix_transpose(Q)
-
-
-def _squares(A: Array, S: Array) -> Array:
-    """The squared length of each row of AᵀS."""
-    xp = array_namespace(A)
-    products = xp.matmul(xp.matrix_transpose(A), S)
-    return xp.vecdot(products, products)
