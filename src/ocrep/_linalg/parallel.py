@@ -1,4 +1,24 @@
-"""Workers: threads that share rows, as many as BLAS would use, with BLAS held back while they work."""
+"""Workers: threads that share rows, as many as BLAS would use, with BLAS limited to one thread while they work.
+
+How many. One thread per block of rows scales with the cores, where several threads in one factorization or one product
+of M columns do not; NumPy and LAPACK let go of the interpreter while they compute. So rows are shared among as many
+workers as BLAS has threads, and BLAS is limited to one thread meanwhile: threads of both would multiply to cores², and
+OpenBLAS does one job of many threads at a time. One object, `_BLAS`, counts the workers of the whole process, so that
+callers at the same time, or a worker that asks for workers, share the cores too. A user's limits count (threadpoolctl,
+the variables of BLAS, CPU affinity, containers). Blocks of more than 1,024 columns keep all threads of BLAS busy by
+themselves: one worker.
+
+How much at a time. A worker holds c copies of a chunk of n rows × M features, and the M × M matrices of its summaries.
+All workers together stay below 44·2²⁰ numbers, 370 MB, whatever the number of cores. One or two workers form chunks of
+5 MB, which stay in the caches. After each operation on arrays a thread must get the interpreter back, for which it
+waits up to 0.1 ms: so with w workers chunks grow by (w + 2)/4, up to 16 MB, as far as the memory above allows. With k
+folds, an item that a worker takes has rows of all folds, so it is 0.9·k chunks: each fold then gets about one chunk,
+rarely a little more than one. Where the number of rows is known, items are made equal, so that all workers end
+together.
+
+Same bits. Items are dealt out to states in turns, by their number and not by who is free, so that the same number of
+workers gives the same sums in the same order, to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +36,35 @@ from typing import Any, TypeVar
 
 from joblib import cpu_count
 
+State = TypeVar("State")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# About 16 MB of float64: large enough for BLAS-3 to run at full speed, small enough to stay near the caches.
+BLOCK_ENTRIES = 2**21
+# 1 MB of float64: what a core holds in its own cache.
+THREAD_ENTRIES = 2**17
+# Fewer rows at a time would cost more in calls than they save in memory.
+_FEWEST_ROWS = 16
+# Starting a thread costs about as much as a chunk.
+_CHUNKS_PER_THREAD = 2
+# Python does not see an interrupt that comes right before it waits for a lock, so it looks again after this time.
+_INTERRUPT_CHECK_SECONDS = 0.2
+# All workers together hold at most this much, about 370 MB.
+WORKER_ENTRIES = 44 * 2**20
+# Beyond this many columns a block keeps all threads of BLAS busy by itself.
+WIDEST_SHARED = 1024
+# 5 MB of float64: the features that one worker, or each of two, forms at a time. More would leave the caches.
+CHUNK_ENTRIES = 5 * 2**17
+# 32 MB of float64: the rows, as they were read, that wait for workers at most. The more, the less workers wait for
+# each other.
+_WAITING_ENTRIES = 2**22
+# Summaries per worker, so that a slow worker can be helped. With folds each summary holds several matrices: then one.
+STATES_EACH = 2
+# Folds of equal shares differ in size by chance: a little less is taken, so that no fold gets a second, tiny chunk.
+_FOLD_MARGIN = 0.9
+
+
 # ------------------------------------------------------------------------------
 # How much memory this process may still take.
 
@@ -25,23 +74,17 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def available_memory() -> int | None:
-    """Bytes that are free, or that a container still allows; None where the system does not tell."""
-    told = [size for size in (_free(), _allowed()) if size is not None]
-    return min(told) if told else None
-
-
-def _free() -> int | None:
-    """Linux says how much could be taken without swapping."""
+    """Bytes that could be taken without swapping, or that a container still allows; None where neither is known."""
+    sizes = []
     for line in _read(_MEMINFO).splitlines():
         name, _, value = line.partition(":")
         if name == "MemAvailable":
-            return int(value.split()[0]) * 1024
-    return None
-
-
-def _allowed() -> int | None:
-    limit, used = (_read(_CGROUP / name).strip() for name in ("memory.max", "memory.current"))
-    return max(0, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else None
+            sizes.append(int(value.split()[0]) * 1024)
+    limit = _read(_CGROUP / "memory.max").strip()
+    used = _read(_CGROUP / "memory.current").strip()
+    if limit.isdigit() and used.isdigit():  # the limit may be the word "max"
+        sizes.append(max(0, int(limit) - int(used)))
+    return min(sizes, default=None)
 
 
 def _read(path: Path) -> str:
@@ -55,13 +98,9 @@ def _read(path: Path) -> str:
 # How many rows at a time.
 
 
-# About 16 MB of float64: large enough for BLAS-3 to run at full speed, small enough to stay near the caches.
-BLOCK_ENTRIES = 2**21
-
-
 def slices_of(n: int, entries_each: int) -> Iterator[slice]:
-    """Slices of `n` things, each of which needs `entries_each` numbers, so that none needs more than a block."""
-    yield from row_slices(n, max(1, BLOCK_ENTRIES // max(1, entries_each)))
+    """Slices of `n` things, each of which needs `entries_each` numbers, so that no slice needs more than a block."""
+    return row_slices(n, max(1, BLOCK_ENTRIES // max(1, entries_each)))
 
 
 def row_slices(n_rows: int, rows: int) -> Iterator[slice]:
@@ -71,22 +110,11 @@ def row_slices(n_rows: int, rows: int) -> Iterator[slice]:
 
 
 # ------------------------------------------------------------------------------
-
-State = TypeVar("State")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-# 1 MB of float64: what a core holds for itself.
-THREAD_ENTRIES = 2**17
-# Fewer rows at a time would cost more in calls than they save in memory.
-_FEWEST_ROWS = 16
-# Python does not see an interrupt that comes right before it waits for a lock: so many seconds later it looks again.
-_PATIENCE = 0.2
-# Starting a thread costs about as much as a chunk.
-_CHUNKS_PER_THREAD = 2
+# Threads that share rows, and the limit on BLAS while they work.
 
 
 def worker_count() -> int:
-    """How many threads may work at a time: as many as BLAS would use, less those that are at work already.
+    """How many threads may work at a time: as many as BLAS would use, less the workers that there are already.
 
     So a user's `threadpool_limits`, the variables of any BLAS, the CPU affinity and the limits of a container count,
     and workers of joblib or Dask that were given one thread stay on one.
@@ -97,19 +125,24 @@ def worker_count() -> int:
 def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row_entries: int) -> None:
     """Call workers on slices that cover the rows; NumPy lets go of the interpreter while it computes.
 
-    `worker(height)` makes the worker of one thread, with a workspace of its own for as many rows as come at a time.
+    `worker(size)` makes the worker of one thread, with a workspace of its own for slices of up to `size` rows.
     Where rows are cut does not depend on the number of threads, and so neither does the last bit of the result.
     """
     size = max(_FEWEST_ROWS, THREAD_ENTRIES // row_entries)
-    chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    chunks = list(row_slices(n_rows, size))
+
+    def work_through(work: Callable[[slice], None], share: list[slice]) -> None:
+        for chunk in share:
+            work(chunk)
+
     with _BLAS.divided_among(len(chunks) // _CHUNKS_PER_THREAD) as threads:
         if threads < 2:
-            _work_through(worker(size), chunks)
+            work_through(worker(size), chunks)
             return
         edges = [len(chunks) * i // threads for i in range(threads + 1)]
         with ThreadPoolExecutor(threads) as pool:
             shares = [chunks[start:stop] for start, stop in pairwise(edges)]
-            for done in [pool.submit(_work_through, worker(size), share) for share in shares]:
+            for done in [pool.submit(work_through, worker(size), share) for share in shares]:
                 done.result()
 
 
@@ -169,7 +202,7 @@ def _run_workers(
                 break
         turns.close()
         for done in ends:
-            while not done.wait(_PATIENCE):
+            while not done.wait(_INTERRUPT_CHECK_SECONDS):
                 pass
     except BaseException as failure:  # of the reading, or an interrupt
         failures.append(failure)
@@ -187,18 +220,23 @@ class _Turns:
 
     def __init__(self, n_states: int, most: int) -> None:
         self._waiting: list[deque[Any]] = [deque() for _ in range(n_states)]
-        self._free, self._open, self._added, self._room = [True] * n_states, True, 0, most
+        self._free = [True] * n_states
+        self._open = True
+        self._added = 0
+        self._room = most
         lock = Lock()
-        self._some, self._space = Condition(lock), Condition(lock)
+        self._some = Condition(lock)
+        self._space = Condition(lock)
 
     def add(self, item: Any) -> bool:
         """Let one more item wait, as soon as there is room; False if nobody will work on it."""
         with self._space:
-            while not self._space.wait_for(lambda: self._room > 0 or not self._open, _PATIENCE):
+            while not self._space.wait_for(lambda: self._room > 0 or not self._open, _INTERRUPT_CHECK_SECONDS):
                 pass
             if self._open:
                 self._waiting[self._added % len(self._waiting)].append(item)
-                self._added, self._room = self._added + 1, self._room - 1
+                self._added += 1
+                self._room -= 1
                 self._some.notify()
             return self._open
 
@@ -211,18 +249,16 @@ class _Turns:
             if after is not None:
                 self._free[after] = True
                 self._some.notify()
-            while (mine := self._longest()) is None:
+            while not (ready := [n for n, items in enumerate(self._waiting) if items and self._free[n]]):
                 if not self._open and not any(self._waiting):
                     self._some.notify_all()
                     return None
                 self._some.wait()
-            self._free[mine], self._room = False, self._room + 1
+            mine = max(ready, key=lambda n: len(self._waiting[n]))
+            self._free[mine] = False
+            self._room += 1
             self._space.notify()
             return mine, self._waiting[mine].popleft()
-
-    def _longest(self) -> int | None:
-        ready = [n for n, items in enumerate(self._waiting) if items and self._free[n]]
-        return max(ready, key=lambda n: len(self._waiting[n])) if ready else None
 
     def close(self) -> None:
         """Say that no more items come."""
@@ -254,16 +290,15 @@ def one_blas_thread() -> AbstractContextManager[None]:
     return _BLAS.held_back()
 
 
-def _work_through(work: Callable[[slice], None], chunks: list[slice]) -> None:
-    for chunk in chunks:
-        work(chunk)
-
-
 class _Blas:
-    """BLAS limited to one thread while anybody works in several: OpenBLAS does one job of many threads at a time."""
+    """BLAS limited to one thread while several workers compute, and the number of these workers in the process."""
 
     def __init__(self) -> None:
-        self._lock, self._users, self._in_use = Lock(), 0, 0
+        self._lock = Lock()
+        self._users = 0
+        """Callers that have limited BLAS; the last of them lifts the limit."""
+        self._in_use = 0
+        """Workers of all callers."""
         self._limit: Any = None
         self._threads = 1
         """How many threads BLAS used before it was limited."""
@@ -277,7 +312,7 @@ class _Blas:
 
     @contextmanager
     def divided_among(self, most: int) -> Iterator[int]:
-        """At most so many workers, asked for and taken in one step, so that callers at once do not all get them."""
+        """At most `most` workers, counted and taken under one lock, so that two callers do not get the same ones."""
         with self._lock:
             workers = min(most, self._free())
             if workers > 1:
@@ -321,11 +356,11 @@ def _blas_threads() -> int:
 
     Apple's Accelerate cannot be asked: its own variable counts.
     """
-    told = [pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"]
-    if not told:
+    threads = [pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"]
+    if not threads:
         value = os.environ.get("VECLIB_MAXIMUM_THREADS", "")
-        told = [int(value)] if value.isdigit() and int(value) > 0 else []
-    return max(1, min([cpu_count(), *told]))
+        threads = [int(value)] if value.isdigit() and int(value) > 0 else []
+    return max(1, min([cpu_count(), *threads]))
 
 
 @cache
@@ -339,27 +374,8 @@ def _controller() -> Any:
 # How many rows each worker takes at a time, and how many workers there are: as many as memory and caches allow.
 
 
-# All workers together hold at most this much, about 370 MB.
-WORKER_ENTRIES = 44 * 2**20
-# Beyond this many columns a block keeps all threads of BLAS busy by itself.
-WIDEST_SHARED = 1024
-# 5 MB of float64: so many features are formed at a time by one worker, or by each of two. More would leave the caches.
-CHUNK_ENTRIES = 5 * 2**17
-# 32 MB of float64: so much of the rows, as they were read, waits for workers at most. The more, the less they wait for
-# each other.
-_WAITING_ENTRIES = 2**22
-# So many sums for each worker, so that a slow one can be helped; of folds, each would hold several matrices.
-STATES_EACH = 2
-# Folds of equal shares differ by chance: so much less is taken, that none is a little too large.
-_FOLD_MARGIN = 0.9
-
-
 def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
-    """How many workers may hold `n_rows` rows of H, copies included, and `n_held` matrices M × M each.
-
-    One thread per block scales where several threads in one factorization do not. But wide blocks keep the threads of
-    BLAS busy by themselves, and a GPU is one worker.
-    """
+    """How many workers may hold `n_rows` rows of H, copies included, and `n_held` matrices M × M each."""
     if n_features > WIDEST_SHARED:
         return 1
     entries = n_rows * n_features + _matrices(n_held) * n_features**2
@@ -367,31 +383,30 @@ def workers_for(n_features: int, n_rows: int, n_held: int = 1) -> int:
 
 
 def chunk_rows(width: int, workers: int = 1, *, copies: int = 1, n_held: int = 1) -> int:
-    """Of how many rows a worker forms `width` features at a time.
-
-    After each operation on arrays a thread must get hold of the interpreter again, for which it waits up to 0.1 ms. So
-    the more workers there are, the larger their operations must be, as far as memory allows.
-    """
+    """Rows of which a worker forms `width` features at a time: the more workers, the more rows, as memory allows."""
     most = min(CHUNK_ENTRIES * (workers + 2) // 4, BLOCK_ENTRIES)
     return max(1, max(CHUNK_ENTRIES, min(most, room(width, workers, copies, n_held))) // width)
 
 
 def room(width: int, workers: int, copies: int, n_held: int) -> int:
-    """Entries of features that each of so many workers may hold."""
+    """Entries that each of the workers may hold for one of its copies of a chunk of features."""
     return (WORKER_ENTRIES // workers - _matrices(n_held) * width**2) // copies
 
 
 def _matrices(n_held: int) -> int:
-    """How many matrices M × M a worker holds: those of its states, and a product that is added to one."""
+    """Matrices M × M that a worker holds: one or more for each of its summaries, and a product that is added."""
     return 1 + max(n_held, STATES_EACH)
 
 
 def item_rows(chunk: int, workers: int, n_folds: int, n_rows: int | None) -> int:
-    """How many rows a worker takes at a time: of each fold about a chunk, and each worker as many if all are known."""
+    """Rows that a worker takes at a time: about a chunk of each fold, and equal shares if all rows are known."""
     most = chunk if n_folds == 1 else max(1, int(_FOLD_MARGIN * n_folds * chunk))
-    return most if not n_rows else math.ceil(n_rows / (workers * math.ceil(n_rows / (workers * most))))
+    if not n_rows:
+        return most
+    n_turns = math.ceil(n_rows / (workers * most))
+    return math.ceil(n_rows / (workers * n_turns))
 
 
 def items_waiting(workers: int, rows: int, n_inputs: int) -> int:
-    """How many items of so many rows may wait for each worker."""
+    """How many items of `rows` rows may wait for each worker."""
     return max(2, _WAITING_ENTRIES // (workers * rows * (n_inputs + 2)))
