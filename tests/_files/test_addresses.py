@@ -7,7 +7,7 @@ import pytest
 from support.problems import smooth_problem
 
 from ocrep import TikhonovClassifier, TikhonovRegressor, scan
-from ocrep._rows.sources import FileSource
+from ocrep._rows.files import FileSource
 
 X, Y = smooth_problem(300, 4)
 FRAME = pd.DataFrame(X, columns=list("abcd")).assign(y=Y, label=np.where(Y > 0, "up", "down"))

@@ -18,8 +18,6 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 
 from ocrep._files.formats import DataError, FilePath, Format, VisibleOutput, format_of, is_utf8
 
@@ -182,6 +180,8 @@ def _csv_writer(file: Any, delimiter: str) -> Write:
 
 
 def _arrow_writer(part: Path, form: Format, stack: ExitStack) -> Write:
+    import pyarrow.parquet  # here, because model files and checkpoints are written without it
+
     open_writer: Any = pyarrow.parquet.ParquetWriter if form.kind == "parquet" else pyarrow.ipc.new_file
     schema = None
     writer = None

@@ -170,7 +170,7 @@ def _source_of(source: Any, roles: dict[str, Any], labels: np.ndarray | None) ->
     _check_roles(**roles)
     if _names_files(source):
         try:
-            from ocrep._rows.sources import FileSource
+            from ocrep._rows.files import FileSource
         except ModuleNotFoundError:
             raise ImportError('ocrep.scan on files needs pandas and pyarrow: pip install "ocrep[files]".') from None
         return FileSource.of(source, **roles, text_labels=None if labels is None else labels.dtype.kind not in "biuf")
