@@ -18,6 +18,7 @@ from support.folds import fold_numbers
 from support.pages import run_page
 from support.problems import smooth_problem
 from support.tables import INPUTS, table_of_rows
+from support.weights import weights_of
 
 import ocrep
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules
@@ -143,7 +144,7 @@ def test_own_features(rows, collections, task, target):
     X, y = collections(rows, INPUTS, target)
     here, model = task("ocrep").fit(rows[INPUTS].to_numpy(), rows[target]), task("ocrep").fit(X, y)
     np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-8)
-    np.testing.assert_allclose(model.output_coef_, here.output_coef_, atol=1e-10)
+    np.testing.assert_allclose(weights_of(model), weights_of(here), atol=1e-10)
 
 
 def test_partitions_of_many_blocks_take_the_fast_route(monkeypatch):
@@ -160,7 +161,7 @@ def test_chunks_of_known_heights_are_aligned(rows):
         arrays(rows, name, chunks=c) for name, c in ((INPUTS, KNOWN), ("y", (450, 750)), ("weight", (N,)))
     )
     aligned = network().fit(*arrays(rows, INPUTS, "y", "weight"))
-    np.testing.assert_array_equal(network().fit(X, y, w).output_coef_, aligned.output_coef_)
+    np.testing.assert_array_equal(weights_of(network().fit(X, y, w)), weights_of(aligned))
 
 
 def test_sparse_blocks(rows):
@@ -192,7 +193,7 @@ def test_an_answer_does_not_depend_on_the_number_of_threads(rows):
     coefs = []
     for scheduler, n in (("threads", 1), ("threads", 4), ("synchronous", 1)):
         with dask.config.set(scheduler=scheduler, num_workers=n):
-            coefs.append(network(gamma="kfold").fit(X, y).output_coef_)
+            coefs.append(weights_of(network(gamma="kfold").fit(X, y)))
     np.testing.assert_array_equal(coefs[0], coefs[1])
     np.testing.assert_array_equal(coefs[0], coefs[2])
 
@@ -422,8 +423,8 @@ def test_what_several_partitions_use_is_made_once(rows):
     model = network(input_scaling=GIVEN, gamma=1.0, solver="qr").fit(table[INPUTS], table["y"])
     assert sorted(made) == [0, 1]
     np.testing.assert_allclose(
-        model.output_coef_,
-        network(input_scaling=GIVEN, gamma=1.0, solver="qr").fit(rows[INPUTS], rows["y"]).output_coef_,
+        weights_of(model),
+        weights_of(network(input_scaling=GIVEN, gamma=1.0, solver="qr").fit(rows[INPUTS], rows["y"])),
         rtol=1e-9,
     )
 

@@ -14,6 +14,7 @@ import pytest
 from scipy import sparse
 from support.advice import some_advice
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
+from support.weights import weights_of
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, scan
 from ocrep._files.readers import BLOCK_BYTES, ParquetReader
@@ -35,7 +36,7 @@ def test_a_folder_a_glob_a_list_and_a_path_name_the_same_rows(frame, tmp_path, k
     (tmp_path / "notes.txt").write_text("no table")
     expected = model().fit(np.ascontiguousarray(frame[NAMES]), frame["y"])
     for source in (tmp_path, str(tmp_path), str(tmp_path / "part?.*"), paths, tuple(map(str, paths))):
-        np.testing.assert_array_equal(model().fit(scan(source, target="y")).output_coef_, expected.output_coef_)
+        np.testing.assert_array_equal(weights_of(model().fit(scan(source, target="y"))), weights_of(expected))
 
 
 def test_a_glob_of_folders_that_are_tables_names_their_files(frame, tmp_path):
@@ -46,7 +47,7 @@ def test_a_glob_of_folders_that_are_tables_names_their_files(frame, tmp_path):
         frame[rows].to_parquet(folder / "part-0.parquet")
     expected = model().fit(np.ascontiguousarray(frame[NAMES]), frame["y"])
     np.testing.assert_array_equal(
-        model().fit(scan(str(tmp_path / "*.parquet"), target="y")).output_coef_, expected.output_coef_
+        weights_of(model().fit(scan(str(tmp_path / "*.parquet"), target="y"))), weights_of(expected)
     )
 
 
@@ -140,13 +141,13 @@ def test_numbers_of_every_width_are_inputs(frame, tmp_path):
     table.to_parquet(tmp_path / "rows.parquet")
     expected = model().fit(np.column_stack([X[name].to_numpy(dtype=float) for name in X]), frame["y"])
     for source in (scan(tmp_path, target="y"), scan([table], target="y")):
-        np.testing.assert_array_equal(model().fit(source).output_coef_, expected.output_coef_)
+        np.testing.assert_array_equal(weights_of(model().fit(source)), weights_of(expected))
     table.drop(columns=["h", "s"]).to_csv(tmp_path / "rows.csv", index=False)
     model().fit(scan(tmp_path / "rows.csv", target="y"))  # True and False in a text file
     nullable = table[["i", "t", "y"]].astype({"i": "Int32", "t": "boolean"})
     np.testing.assert_array_equal(
-        model().fit(scan([nullable], target="y")).output_coef_,
-        model().fit(X[["i", "t"]].to_numpy(dtype=float), frame["y"]).output_coef_,
+        weights_of(model().fit(scan([nullable], target="y"))),
+        weights_of(model().fit(X[["i", "t"]].to_numpy(dtype=float), frame["y"])),
     )
 
 
@@ -154,7 +155,7 @@ def test_float32_columns_stay_float32(frame, tmp_path):
     single = frame.astype(dict.fromkeys(NAMES, np.float32))
     fitted = model().fit(as_glob(single, tmp_path))
     expected = model().fit(np.ascontiguousarray(single[NAMES]), frame["y"])
-    np.testing.assert_array_equal(fitted.output_coef_, expected.output_coef_)
+    np.testing.assert_array_equal(weights_of(fitted), weights_of(expected))
     assert next(fitted.predict_blocks(scan(tmp_path))).dtype == np.float32
 
 
@@ -169,7 +170,7 @@ def test_files_of_float32_and_float64_go_together_in_any_order(frame, tmp_path, 
     whole = pd.concat([part.astype(float) for part in parts])
     expected = model(input_scaling=scale).fit(np.ascontiguousarray(whole[NAMES]), whole["y"])
     fitted = model(input_scaling=scale).fit(scan(tmp_path, target="y"))
-    np.testing.assert_allclose(fitted.output_coef_, expected.output_coef_, rtol=1e-10)  # blocks end at other rows
+    np.testing.assert_allclose(weights_of(fitted), weights_of(expected), rtol=1e-10)  # blocks end at other rows
     np.testing.assert_array_equal(fitted.layer_.weights_, expected.layer_.weights_)
 
 
@@ -196,7 +197,7 @@ def test_numbers_whose_sum_overflows_are_numbers(frame):
     X = frame[NAMES].to_numpy(copy=True)
     X[:2, 0] = 1.5e308
     with np.errstate(over="ignore"):
-        assert np.isfinite(model().fit(scan([(X, frame["y"])])).output_coef_).all()
+        assert np.isfinite(weights_of(model().fit(scan([(X, frame["y"])])))).all()
 
 
 def test_text_in_a_column_of_numbers_is_named_with_its_line(frame, tmp_path):
@@ -236,7 +237,7 @@ def test_statistics_are_not_needed(frame, tmp_path):
     pyarrow.parquet.write_table(
         pyarrow.Table.from_pandas(frame, preserve_index=False), tmp_path / "rows.parquet", write_statistics=["a"]
     )
-    np.testing.assert_array_equal(model().fit(scan(tmp_path, target="y")).output_coef_, expected.output_coef_)
+    np.testing.assert_array_equal(weights_of(model().fit(scan(tmp_path, target="y"))), weights_of(expected))
 
 
 def test_columns_that_the_place_in_a_dataset_gives(frame, tmp_path):
@@ -252,10 +253,10 @@ def test_columns_that_the_place_in_a_dataset_gives(frame, tmp_path):
     assert fitted.feature_names_in_.tolist() == [*NAMES, "k"]
     ordered = pd.concat([part for _, part in frame.assign(k=np.arange(300) % 3).groupby("k")])
     expected = model().fit(np.ascontiguousarray(ordered[[*NAMES, "k"]]), ordered["y"])
-    np.testing.assert_array_equal(fitted.output_coef_, expected.output_coef_)
+    np.testing.assert_array_equal(weights_of(fitted), weights_of(expected))
     memory = scan(pyarrow.dataset.dataset(table.drop_columns(["k"])), target="y")
     np.testing.assert_array_equal(
-        model().fit(memory).output_coef_, model().fit(np.ascontiguousarray(frame[NAMES]), frame["y"]).output_coef_
+        weights_of(model().fit(memory)), weights_of(model().fit(np.ascontiguousarray(frame[NAMES]), frame["y"]))
     )
 
 
@@ -346,7 +347,7 @@ def test_the_first_block_may_have_no_weight(frame, tmp_path, kind):
     }
     found = model(input_scaling=None, gamma=0.1).fit(sources[kind]())
     expected = model(input_scaling=None, gamma=0.1).fit(X[200:], y[200:])
-    np.testing.assert_allclose(found.output_coef_, expected.output_coef_, rtol=1e-9)
+    np.testing.assert_allclose(weights_of(found), weights_of(expected), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
@@ -449,7 +450,7 @@ def test_booleans_are_labels(frame, tmp_path, kind, classes):
     fitted = TikhonovClassifier().fit(as_glob(frame.assign(y=labels), tmp_path, kind, classes=classes))
     np.testing.assert_array_equal(fitted.predict(frame[NAMES]).astype(bool), fitted.decision_function(frame[NAMES]) > 0)
     expected = TikhonovClassifier().fit(np.ascontiguousarray(frame[NAMES]), labels)
-    np.testing.assert_array_equal(fitted.output_coef_, expected.output_coef_)
+    np.testing.assert_array_equal(weights_of(fitted), weights_of(expected))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
@@ -498,7 +499,7 @@ def test_sparse_matrices_of_every_format_are_rows(frame):
     X, y = frame[NAMES].to_numpy(), frame["y"]
     expected = model().fit(sparse.csr_matrix(X), y)
     for form in (sparse.coo_matrix, sparse.csc_array):
-        np.testing.assert_array_equal(model().fit(scan(form(X), y)).output_coef_, expected.output_coef_)
+        np.testing.assert_array_equal(weights_of(model().fit(scan(form(X), y))), weights_of(expected))
         (predicted,) = expected.predict_blocks(form(X))
         np.testing.assert_allclose(predicted, expected.predict(X), rtol=1e-9, atol=1e-12)
 
@@ -565,7 +566,7 @@ def test_part_of_a_file_is_a_fragment_too(frame, tmp_path):
     expected = model().fit(np.ascontiguousarray(frame.loc[rows, NAMES]), frame.loc[rows, "y"])
     seen = []
     source = scan(part, target="y", progress=lambda *rows: seen.append(rows))
-    np.testing.assert_array_equal(model().fit(source).output_coef_, expected.output_coef_)
+    np.testing.assert_array_equal(weights_of(model().fit(source)), weights_of(expected))
     assert seen[-1] == (200, 200)
 
 
@@ -579,7 +580,7 @@ def test_blocks_of_any_size_are_read_as_blocks_of_one_size(small_blocks, rows, e
     found = TikhonovRegressor(1.0, solver="qr").fit(scan(blocks, progress=lambda done, total: seen.append(done)))
     assert seen[-1] == 200
     here = TikhonovRegressor(1.0, solver="qr").fit(X, y, w)
-    np.testing.assert_allclose(found.output_coef_, here.output_coef_, rtol=1e-12)
+    np.testing.assert_allclose(weights_of(found), weights_of(here), rtol=1e-12)
     assert found.factor_.counts.weight_sum == w.sum()
 
 

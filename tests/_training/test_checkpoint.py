@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 from support.problems import PAPER
 from support.rows_on_disk import NAMES, as_blocks, as_glob, smooth_frame, write
+from support.weights import weights_of
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovRegressor, scan
 
@@ -32,11 +33,11 @@ def test_on_several_threads_it_goes_on_to_the_bits_of_a_fit_that_was_never_inter
     paths = write(frame, tmp_path, "parquet", n_files=5)
     model = PinvRegressor(30, random_state=0)
     options = {"target": "y", "checkpoint": tmp_path / "fit.ckpt", "checkpoint_every": 0}
-    expected = model.fit(scan(paths, **options)).output_coef_
+    expected = weights_of(model.fit(scan(paths, **options)))
     with pytest.raises(CrashError):
         model.fit(scan(paths, **options, progress=killing(1500)))
-    np.testing.assert_array_equal(model.fit(scan(paths, **options)).output_coef_, expected)
-    plain = model.fit(scan(paths, target="y")).output_coef_
+    np.testing.assert_array_equal(weights_of(model.fit(scan(paths, **options))), expected)
+    plain = weights_of(model.fit(scan(paths, target="y")))
     np.testing.assert_allclose(plain, expected, rtol=1e-7, atol=1e-9)
 
 
@@ -87,7 +88,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(frame, tmp_path, name, sour
     assert checkpoint.exists()
     read = []
     resumed = clone(model).fit(rows(checkpoint=checkpoint, progress=lambda done, total: read.append(done)))
-    np.testing.assert_array_equal(resumed.output_coef_, expected.output_coef_)
+    np.testing.assert_array_equal(weights_of(resumed), weights_of(expected))
     assert resumed.gamma_ == expected.gamma_
     assert not checkpoint.exists()
     if source == "files":
@@ -99,13 +100,13 @@ def test_a_single_block_needs_no_second_route(frame, tmp_path):
     rows = as_blocks(frame.iloc[:60])
     expected = TikhonovRegressor().fit(scan(rows))
     model = TikhonovRegressor().fit(scan(rows, checkpoint=tmp_path / "fit.ckpt"))
-    np.testing.assert_array_equal(model.output_coef_, expected.output_coef_)
+    np.testing.assert_array_equal(weights_of(model), weights_of(expected))
 
 
 def test_a_text_file_of_unknown_length_is_read_up_to_the_place(frame, tmp_path):
     paths, checkpoint = write(frame, tmp_path, "csv"), tmp_path / "fit.ckpt"
     model = PinvRegressor(30, random_state=0)
-    expected = model.fit(scan(paths, target="y")).output_coef_
+    expected = weights_of(model.fit(scan(paths, target="y")))
     rows_done = []
 
     def progress(done, total):
@@ -115,7 +116,7 @@ def test_a_text_file_of_unknown_length_is_read_up_to_the_place(frame, tmp_path):
 
     with pytest.raises(CrashError):
         model.fit(scan(paths, target="y", checkpoint=checkpoint, checkpoint_every=0, progress=progress))
-    np.testing.assert_array_equal(model.fit(scan(paths, target="y", checkpoint=checkpoint)).output_coef_, expected)
+    np.testing.assert_array_equal(weights_of(model.fit(scan(paths, target="y", checkpoint=checkpoint))), expected)
 
 
 def test_a_generator_goes_on_after_the_rows_that_were_read(frame, tmp_path):
@@ -126,10 +127,10 @@ def test_a_generator_goes_on_after_the_rows_that_were_read(frame, tmp_path):
     def rows(**options):
         return scan(iter(as_blocks(labels)), classes=[False, True], checkpoint_every=0, **options)
 
-    expected = model.fit(rows()).output_coef_
+    expected = weights_of(model.fit(rows()))
     with pytest.raises(CrashError):
         model.fit(rows(checkpoint=checkpoint, progress=killing(1500)))
-    np.testing.assert_array_equal(model.fit(rows(checkpoint=checkpoint)).output_coef_, expected)
+    np.testing.assert_array_equal(weights_of(model.fit(rows(checkpoint=checkpoint))), expected)
 
 
 def test_a_crash_in_the_second_pass_does_not_cost_the_first(frame, tmp_path):
@@ -138,7 +139,7 @@ def test_a_crash_in_the_second_pass_does_not_cost_the_first(frame, tmp_path):
     frame = frame.assign(y=frame[NAMES].to_numpy() @ np.arange(1.0, 6.0))
     files = write(frame, tmp_path, "parquet")
     model = TikhonovRegressor()
-    expected = model.fit(scan(files, target="y")).output_coef_
+    expected = weights_of(model.fit(scan(files, target="y")))
     rows_done = []
 
     def progress(done, total):
@@ -150,7 +151,7 @@ def test_a_crash_in_the_second_pass_does_not_cost_the_first(frame, tmp_path):
         model.fit(scan(files, target="y", checkpoint=checkpoint, progress=progress))
     seen = []
     model.fit(scan(files, target="y", checkpoint=checkpoint, progress=lambda done, total: seen.append(done)))
-    np.testing.assert_array_equal(model.output_coef_, expected)
+    np.testing.assert_array_equal(weights_of(model), expected)
     assert seen.count(3000) == 1
 
 
@@ -183,7 +184,7 @@ def test_a_killed_process_leaves_a_checkpoint_that_another_takes_up(frame, tmp_p
         assert done.returncode == status
         assert (tmp_path / "fit.ckpt").exists() == (status != 0)
     expected = PinvRegressor(30, random_state=0).fit(scan(tmp_path, target="y"))
-    np.testing.assert_array_equal(np.load(tmp_path / "coef.npy"), expected.output_coef_)
+    np.testing.assert_array_equal(np.load(tmp_path / "coef.npy"), weights_of(expected))
 
 
 @pytest.mark.parametrize("place", [0.1, 0.6])
@@ -200,7 +201,7 @@ def test_a_corrupt_file_is_named_and_once_mended_the_fit_goes_on(frame, tmp_path
     assert checkpoint.exists()
     paths[3].write_bytes(good)
     resumed = PinvRegressor(30, random_state=0).fit(source)
-    np.testing.assert_array_equal(resumed.output_coef_, expected.output_coef_)
+    np.testing.assert_array_equal(weights_of(resumed), weights_of(expected))
 
 
 @pytest.fixture
@@ -334,7 +335,7 @@ def test_an_activation_of_ones_own_is_told_apart_by_name(frame, tmp_path):
 
 def test_a_full_disk_is_a_warning_and_the_fit_goes_on(frame, tmp_path, monkeypatch):
     paths, model = write(frame, tmp_path, "parquet", n_files=5), MODELS["gram"]
-    expected = clone(model).fit(scan(paths, target="y")).output_coef_
+    expected = weights_of(clone(model).fit(scan(paths, target="y")))
 
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -344,7 +345,7 @@ def test_a_full_disk_is_a_warning_and_the_fit_goes_on(frame, tmp_path, monkeypat
         RuntimeWarning, match=r"fit\.ckpt could not be written \(No space left on device\): the fit goes on"
     ):
         fitted = clone(model).fit(scan(paths, target="y", checkpoint=tmp_path / "fit.ckpt", checkpoint_every=0))
-    np.testing.assert_array_equal(fitted.output_coef_, expected)
+    np.testing.assert_array_equal(weights_of(fitted), expected)
     assert not list(tmp_path.glob(".*.part"))
 
 

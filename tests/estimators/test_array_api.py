@@ -16,6 +16,7 @@ from support.advice import some_advice
 from support.device import DEVICE, LIBRARY, on_device, to_numpy, xp
 from support.problems import random_problem
 from support.routes import factored, problem
+from support.weights import weights_of
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules
 from ocrep.serialization import ModelFileError, save_model
@@ -120,11 +121,11 @@ def test_estimators_learn_and_predict_on_the_device(model, task, weighted):
     w = w if weighted else None
     host = model.fit(X, y, sample_weight=w)
     expected = host.predict(X)
-    gamma, coef = host.gamma_, host.output_coef_
+    gamma, coef = host.gamma_, weights_of(host)
     there = model.fit(on_device(X), on_device(y), sample_weight=None if w is None else on_device(w))
     # A searched γ is known to √ε only: its criterion is flat at the minimum.
     assert there.gamma_ == pytest.approx(gamma, rel=1e-5)
-    np.testing.assert_allclose(to_numpy(there.output_coef_), coef, rtol=1e-5, atol=1e-5 * np.abs(coef).max())
+    np.testing.assert_allclose(to_numpy(weights_of(there)), coef, rtol=1e-5, atol=1e-5 * np.abs(coef).max())
     np.testing.assert_allclose(to_numpy(there.predict(on_device(X))), expected, rtol=1e-5, atol=1e-6)
 
 
@@ -174,13 +175,13 @@ def test_intervals_are_calibrated_on_the_device(task):
 @pytest.mark.parametrize(("model", "task"), ESTIMATORS)
 def test_targets_and_weights_on_the_host_follow_the_rows(model, task):
     X, y, w = rows_of(task)
-    there = model.fit(on_device(X), on_device(y), sample_weight=on_device(w)).output_coef_
+    there = weights_of(model.fit(on_device(X), on_device(y), sample_weight=on_device(w)))
     for targets, weight in (
         (y, w),
         (y.tolist(), w.tolist()),
         (y.astype(np.float32 if y.dtype == float else np.int8), w),
     ):
-        coef = model.fit(on_device(X), targets, sample_weight=weight).output_coef_
+        coef = weights_of(model.fit(on_device(X), targets, sample_weight=weight))
         rtol = 1e-12 if np.array_equal(targets, y) else 1e-4
         np.testing.assert_allclose(
             to_numpy(coef), to_numpy(there), rtol=rtol, atol=rtol * np.abs(to_numpy(there)).max()
@@ -193,7 +194,7 @@ def test_later_targets_and_weights_follow_the_rows_too():
     for part in (slice(0, 100), slice(100, 240)):
         ours.partial_fit(on_device(X[part]), y[part], w[part])
         there.partial_fit(on_device(X[part]), on_device(y[part]), on_device(w[part]))
-    np.testing.assert_array_equal(to_numpy(ours.output_coef_), to_numpy(there.output_coef_))
+    np.testing.assert_array_equal(to_numpy(weights_of(ours)), to_numpy(weights_of(there)))
 
 
 def test_single_precision_in_gives_single_precision_out():
@@ -294,7 +295,7 @@ def test_half_precision_raises():
             PinvRegressor(5).fit(rows, on_device(np.ones(5)))
     # NumPy's own half precision is widened by scikit-learn, as everywhere there.
     half = PinvRegressor(5, random_state=0).fit(np.eye(5, dtype=np.float16), np.arange(5.0))
-    assert half.output_coef_.dtype == np.float64
+    assert weights_of(half).dtype == np.float64
 
 
 @pytest.mark.parametrize("model", [PinvRegressor(8, random_state=0), PinvClassifier(8, random_state=0)])
@@ -303,10 +304,10 @@ def test_targets_and_weights_of_other_libraries_and_devices_follow_the_rows(mode
     y = (y > 0).astype(int) if isinstance(model, PinvClassifier) else y
     other = strict.Device("CPU_DEVICE")
     elsewhere = [strict.asarray(values.tolist(), device=other) for values in (y, w)]
-    expected = model.fit(X, y, w).output_coef_
-    np.testing.assert_allclose(to_numpy(model.fit(on_device(X), *elsewhere).output_coef_), expected, rtol=1e-9)
-    np.testing.assert_array_equal(model.fit(X, *elsewhere).output_coef_, expected)
-    np.testing.assert_array_equal(model.fit(X, on_device(y), on_device(w)).output_coef_, expected)
+    expected = weights_of(model.fit(X, y, w))
+    np.testing.assert_allclose(to_numpy(weights_of(model.fit(on_device(X), *elsewhere))), expected, rtol=1e-9)
+    np.testing.assert_array_equal(weights_of(model.fit(X, *elsewhere)), expected)
+    np.testing.assert_array_equal(weights_of(model.fit(X, on_device(y), on_device(w))), expected)
 
 
 def test_the_array_api_checks_of_scikit_learn():

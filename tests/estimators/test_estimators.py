@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge, RidgeClassifier
 from support.advice import some_advice
 from support.problems import PAPER, augmented_solution, random_problem, smooth_problem, with_condition
+from support.weights import weights_of
 
 from ocrep import PinvClassifier, PinvRegressor, RandomLayer, TikhonovClassifier, TikhonovRegressor, rules, scan
 from ocrep.datasets import load
@@ -61,7 +62,7 @@ def test_ocrep_equals_the_augmented_least_squares_problem():
     H = RandomLayer(30, random_state=0).fit_transform(X)
     sigma = np.linalg.svd(H, compute_uv=False)
     assert model.gamma_ == pytest.approx(sigma[0] * sigma[-1], rel=1e-8)
-    np.testing.assert_allclose(model.output_coef_, augmented_solution(H, y[:, None], model.gamma_)[:, 0], rtol=1e-7)
+    np.testing.assert_allclose(weights_of(model), augmented_solution(H, y[:, None], model.gamma_)[:, 0], rtol=1e-7)
     assert model.condition_number_ == pytest.approx(np.linalg.cond(H), rel=1e-8)
     assert (model.rank_, model.n_hidden_) == (30, 30)
     np.testing.assert_allclose(model.singular_values_, sigma, rtol=1e-8)
@@ -82,7 +83,7 @@ def test_a_model_says_how_its_rows_were_factored(small_blocks, kappa, route, gam
 def test_none_equals_the_pseudoinverse():
     X, T = random_problem(40, 6, 2)
     model = TikhonovRegressor("none", fit_intercept=False).fit(X, T)
-    np.testing.assert_allclose(model.output_coef_.T, np.linalg.pinv(X) @ T, rtol=1e-10)
+    np.testing.assert_allclose(weights_of(model).T, np.linalg.pinv(X) @ T, rtol=1e-10)
     assert model.gamma_ == 0.0
 
 
@@ -104,7 +105,7 @@ def test_classifier_equals_ridge_classifier(gamma, n_classes, class_weight):
     theirs = RidgeClassifier(alpha=gamma, class_weight=class_weight, solver="svd").fit(X, y)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-7, atol=1e-9)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-    assert ours.output_coef_.shape == (1 if n_classes == 2 else 3, 4)
+    assert weights_of(ours).shape == (1 if n_classes == 2 else 3, 4)
     assert list(ours.classes_) == list("abc")[:n_classes]
 
 
@@ -204,7 +205,7 @@ def test_the_layer_of_a_frame_knows_its_columns():
 def test_single_precision_in_single_precision_out():
     X, y = smooth_problem(100, 5)
     model = small().fit(X.astype(np.float32), y)
-    assert model.output_coef_.dtype == np.float64
+    assert weights_of(model).dtype == np.float64
     assert model.predict(X.astype(np.float32)).dtype == np.float32
     assert model.predict(X).dtype == np.float64
 
@@ -213,7 +214,7 @@ def test_a_column_target_stays_a_column():
     X, y = smooth_problem(50, 5)
     model = small().fit(X, y[:, None])
     assert model.predict(X).shape == (50, 1)
-    assert model.output_coef_.shape == (1, 30)
+    assert weights_of(model).shape == (1, 30)
 
 
 def test_a_seed_fixes_the_network():
@@ -483,7 +484,7 @@ def test_rows_without_weight_in_front_do_not_matter_to_the_gram_route(gamma):
         model = TikhonovRegressor(gamma, solver="gram").fit(X, y, sample_weight=weight)
     expected = TikhonovRegressor(gamma, solver="qr").fit(X[40_000:], y[40_000:])
     np.testing.assert_allclose(model.gamma_, expected.gamma_, rtol=1e-5)
-    np.testing.assert_allclose(model.output_coef_, expected.output_coef_, rtol=1e-6)
+    np.testing.assert_allclose(weights_of(model), weights_of(expected), rtol=1e-6)
 
 
 @some_advice

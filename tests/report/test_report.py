@@ -12,6 +12,7 @@ import pandas
 import pytest
 from sklearn.model_selection import train_test_split
 from support.problems import random_problem, smooth_problem, with_condition, with_spectrum
+from support.weights import weights_of
 
 from ocrep import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor, rules
 from ocrep._linalg.folds import FoldPlan
@@ -71,7 +72,7 @@ def test_every_number_is_that_of_a_refit(estimator, data, error):
     bare = type(estimator)(**estimator.get_params() | ({"calibrate": None} if error is missed else {}))
     for i in range(0, len(d.gammas), 9):
         fitted = type(bare)(**bare.get_params() | {"gamma": d.gammas[i]}).fit(X, y)
-        W = np.atleast_2d(fitted.output_coef_)
+        W = np.atleast_2d(weights_of(fitted))
         assert d.train_error[i] == pytest.approx(error(fitted, X, y), rel=1e-8)
         assert d.test_error[i] == pytest.approx(error(fitted, X_test, y_test), rel=1e-8)
         assert d.norm[i] == pytest.approx(np.linalg.norm(W), rel=1e-8)

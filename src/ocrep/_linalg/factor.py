@@ -31,7 +31,7 @@ import numpy as np
 from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
 from ocrep._linalg.counts import Counts, Encoded
 from ocrep._linalg.spectrum import HeldOut, Spectrum, StoredVectors, spectrum_of
-from ocrep._linalg.triangle import Part, Triangle, are_varying, column_lengths, svd_and_rank, without_constants
+from ocrep._linalg.triangle import DesignRows, Triangle, are_varying, column_lengths, svd_and_rank, without_constants
 from ocrep._linalg.triangle import rank_tolerance as rank_tolerance
 from ocrep._linalg.wide import WideProblem, WideRows
 
@@ -344,9 +344,9 @@ class Factor:
         return cls(Triangle.from_arrays(arrays), Counts.from_arrays(arrays))
 
 
-def _stacked(counts: Counts, *factors: Factor, rows: Sequence[Part] = ()) -> Triangle:
+def _stacked(counts: Counts, *factors: Factor, rows: Sequence[DesignRows] = ()) -> Triangle:
     """The triangle of the rows of several factors, about the shift of `counts`, and of further rows [F | T]."""
-    parts: list[Part] = []
+    parts: list[DesignRows] = []
     for factor in factors:
         F, T = root_about(factor, counts.shift)
         parts.append(((F,), T))

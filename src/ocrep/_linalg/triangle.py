@@ -43,8 +43,8 @@ SMALL = 512
 # duplicated column however few there are.
 FEWEST_COLUMNS = 64
 
-# Features as columns side by side, and targets.
-Part: TypeAlias = tuple[tuple[Array, ...], Array]
+# Features F, as arrays of columns side by side, and targets.
+DesignRows: TypeAlias = tuple[tuple[Array, ...], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class Triangle:
         return cls.of_parts([((F,), T)], *lefts)
 
     @classmethod
-    def of_parts(cls, parts: Sequence[Part], *lefts: Array) -> Triangle:
+    def of_parts(cls, parts: Sequence[DesignRows], *lefts: Array) -> Triangle:
         """Reduce the rows of several parts, one below the other."""
         xp = array_namespace(parts[0][1])
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,10 @@
-"""`Block`: some rows in memory, with their place, so that an error can say which file and which row."""
+"""`Block`: some rows in memory, with their place, so that an error can say which file and which row.
+
+The same type serves rows as they were read, checked rows, and coded rows (labels as class numbers, folds known): each
+step replaces some of the fields. Blocks are cut and joined without looking at what they hold. The rest of this file are
+the small questions that every kind of rows is asked: whether it lies on a device, of which type its numbers are, and
+which group each row belongs to.
+"""
 
 from __future__ import annotations
 
@@ -61,14 +67,14 @@ class Block:
 
     def take(self, rows: Array) -> Block:
         """Some of the rows, by their numbers in this block; where they came from is no longer known."""
-        return self._of(lambda values: take_rows(values, rows))
+        return self._map(lambda values: take_rows(values, rows))
 
     def copy(self) -> Block:
         """The rows in memory of their own."""
-        return self._of(lambda values: values.copy())
+        return self._map(lambda values: values.copy())
 
     def joined(self, *others: Block) -> Block:
-        """These rows and those of other coded blocks of the host."""
+        """These rows and the rows of other coded blocks, all on the host."""
         if not others:
             return self
         blocks = [self, *others]
@@ -80,7 +86,7 @@ class Block:
         fold = None if self.fold is None else np.concatenate([block.fold for block in blocks])
         return Block(X, np.concatenate([block.y for block in blocks]), weight, fold=fold)
 
-    def _of(self, change: Callable[[Any], Any]) -> Block:
+    def _map(self, change: Callable[[Any], Any]) -> Block:
         values = (self.X, self.y, self.weight, self.fold)
         X, y, weight, fold = (None if value is None else change(value) for value in values)
         return Block(X, y, weight, fold=fold)
@@ -105,7 +111,7 @@ def listed(columns: tuple[str, ...] | None) -> str:
 def skip_rows(blocks: Iterator[Block], skip: int) -> Iterator[Block]:
     """Leave out the first `skip` rows, where there is no cheaper way than to read them."""
     for block in blocks:
-        n = block.X.shape[0]
+        n = len(block)
         if skip >= n:
             skip -= n
             continue
@@ -116,7 +122,7 @@ def skip_rows(blocks: Iterator[Block], skip: int) -> Iterator[Block]:
 def recut(blocks: Iterator[Block], rows: int) -> Iterator[Block]:
     """Cut and join coded blocks to `rows` rows each; the last may be shorter.
 
-    So the price and the rounding do not depend on how the rows came.
+    So neither the cost nor the rounding of a fit depends on the blocks in which the rows came.
     """
     waiting: list[Block] = []
     have = 0
@@ -161,7 +167,7 @@ def _check_double_precision(X: Array) -> None:
     """Raise for arrays whose library, or device, turns float64 into float32 or refuses it."""
     if is_jax_array(X) and np.dtype(array_namespace(X).result_type(float)) != np.float64:
         raise TypeError(
-            "X is a JAX array, and JAX computes in single precision unless it is told otherwise: call "
+            "X is a JAX array, and JAX computes in single precision unless it is configured otherwise: call "
             'jax.config.update("jax_enable_x64", True) before the first array is made.'
         )
     if str(device_of(X)).startswith("mps"):
@@ -178,8 +184,8 @@ def as_real(values: Array, name: str) -> Array:
     return values
 
 
-def beside(name: str, values: Any, X: Array) -> Array:
-    """Targets or weights where X is: those of other libraries and devices follow X, as in scikit-learn."""
+def on_device_of(X: Array, name: str, values: Any) -> Array:
+    """Targets or weights in the library and on the device of X, from wherever they are, as in scikit-learn."""
     if is_array_api_obj(values) and not is_numpy_array(values):
         return values if _place_of(values) == _place_of(X) else to_device_of(X, to_host(values))
     array = np.asarray(values)
@@ -196,12 +202,12 @@ def beside(name: str, values: Any, X: Array) -> Array:
 
 def check_place(call: str, trained: Array, X: Any) -> None:
     """Raise unless X is of the library and on the device of what was trained; `call` says what X was given to."""
-    theirs = _place_of(X) if on_device(X) else None
-    mine = None if isinstance(trained, np.ndarray) else _place_of(trained)
-    if mine != theirs:
+    given = _place_of(X) if on_device(X) else None
+    wanted = None if isinstance(trained, np.ndarray) else _place_of(trained)
+    if given != wanted:
         raise ValueError(
-            f"X of {call} must use the same namespace and device as in training, which was on {_told(mine)}, but X is "
-            f"on {_told(theirs)}: move it there."
+            f"X of {call} must use the same namespace and device as in training, which was on {_in_words(wanted)}, but "
+            f"X is on {_in_words(given)}: move it there."
         )
 
 
@@ -209,7 +215,7 @@ def _place_of(values: Array) -> tuple[Any, Any]:
     return array_namespace(values), device_of(values)
 
 
-def _told(place: tuple[Any, Any] | None) -> str:
+def _in_words(place: tuple[Any, Any] | None) -> str:
     return "the host with NumPy" if place is None else f"{place[1]} with {place[0].__name__}"
 
 
@@ -229,17 +235,16 @@ def is_dask(X: Any) -> bool:
 
 
 _SIGN = np.uint64(1 << 63)
-# As many groups as are told apart while rows are surveyed.
+# A survey keeps at most this many distinct groups, and one more to show that there are more.
 MOST_GROUPS = 1024
 
 
-def as_groups(groups: Any) -> np.ndarray:
-    """Groups as an array on the host, wherever the rows are."""
-    return to_host(groups) if on_device(groups) else np.asarray(groups)
-
-
 def keys_of(groups: np.ndarray) -> np.ndarray:
-    """Numbers by their value as float64, in their order; texts, and all other objects, by a hash."""
+    """Numbers by their value as float64, in their order; texts, and all other objects, by a hash.
+
+    The bits of positive numbers are in the order of the numbers once the sign bit is set, and those of negative ones
+    once all bits are flipped.
+    """
     if groups.dtype.kind in "mM":
         groups = groups.astype("datetime64[ns]" if groups.dtype.kind == "M" else "timedelta64[ns]").astype(np.int64)
     if groups.dtype.kind in "biuf":
@@ -257,12 +262,6 @@ def _key(value: Any) -> np.uint64:
     return np.uint64(int.from_bytes(blake2b(text, digest_size=8).digest(), "little"))
 
 
-def distinct_groups(block: Block, weight: Any) -> np.ndarray:
-    """The keys of rows of positive weight, sorted, and at most one more than are told apart."""
-    keys = block.groups if weight is None else block.groups[to_host(weight > 0)]
-    return few(keys)
-
-
-def few(keys: np.ndarray) -> np.ndarray:
-    """The least of the keys, each once; so those of parts merge into those of the whole."""
+def smallest_keys(keys: np.ndarray) -> np.ndarray:
+    """The smallest distinct keys, sorted: of the keys of several parts together, the same as of the whole."""
     return np.unique(keys)[: MOST_GROUPS + 1]

@@ -1,4 +1,9 @@
-"""Every check of rows: inputs, targets, labels and weights, with the same error message for rows of every kind."""
+"""Every check of rows: inputs, targets, labels and weights, with the same error message for rows of every kind.
+
+A message says where the row is (file, block or partition, and its number there), what is wrong with it, and what to do.
+Where scikit-learn's own checks look for certain words, such as "Unknown label type", the message holds them too. Checks
+are written so that NaN fails them, and look for the one bad row only once a cheap test of all rows has failed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from ocrep._linalg.arrays import SMALLEST, Array, array_namespace, device_of, to_host
-from ocrep._rows.block import Block, as_real, beside, host_array, keys_of, listed, on_device
+from ocrep._rows.block import Block, as_real, host_array, keys_of, listed, on_device, on_device_of
 
 # Names and not types, since pandas need not be installed.
 _MISSING = ("NAType", "NaTType")
@@ -89,7 +94,7 @@ def check_columns(
     than: str,
     instead: str = "give ocrep.scan columns=[…], and they are found by name",
 ) -> None:
-    """A block has the columns of those before it."""
+    """A block has the columns of the blocks before it."""
     if block.X.shape[1] != n_inputs:
         raise ValueError(f"{block.part} has {block.X.shape[1]} columns, but {than} has {n_inputs}.")
     if block.columns != columns:
@@ -115,7 +120,8 @@ def checked(
         check_shape(block.X.shape, place=place_of(block))
     others = {"y": block.y, "sample_weight": block.weight, "groups": block.groups}
     check_lengths(block.X.shape[0], place=place_of(block), **others)
-    weight, keys = check_weights(block), check_groups(block, groups)
+    weight = check_weights(block)
+    keys = check_groups(block, groups)
     if whole:
         n_rows = block.X.shape[0]
         check_counts(n_rows, n_rows if weight is None else float(array_namespace(weight).sum(weight)))
@@ -140,7 +146,11 @@ def check_inputs(block: Block) -> None:
     if not bool(xp.any(bad)):
         return
     first = int(xp.argmax(xp.astype(xp.reshape(bad, (-1,)), xp.int8)))
-    row, column = _position(block.X, first)
+    if sparse.issparse(block.X):
+        row = int(np.searchsorted(block.X.indptr, first, side="right")) - 1
+        column = int(block.X.indices[first])
+    else:
+        row, column = divmod(first, block.X.shape[1])
     what = "NaN (a missing value)" if bool(xp.isnan(xp.reshape(values, (-1,))[first])) else "infinity"
     raise ValueError(
         f"{block.row(row)}column {block.column(column)} holds {what}: remove or impute such rows. "
@@ -182,6 +192,7 @@ def check_groups(block: Block, wanted: bool) -> np.ndarray | None:
         return None
     if groups.ndim != 1:
         raise ValueError(f"{place_of(block)}groups has the shape {groups.shape}: give one group per row.")
+    # NaN and NaT are the values that differ from themselves.
     missing = groups != groups if groups.dtype.kind in "fmM" else [is_missing(group) for group in groups.tolist()]
     if np.any(missing):
         raise ValueError(f"{block.row(int(np.argmax(missing)))}the group is missing: remove such rows.")
@@ -245,9 +256,11 @@ def check_numbers(block: Block) -> Array:
         y = _as_float64(
             y, f"{place_of(block)}the targets must be numbers: regression cannot learn texts or categories."
         )
-    told = f"{place_of(block)}y has the shape {tuple(y.shape)}, but"
     if y.ndim not in (1, 2):
-        raise ValueError(f"{told} regression needs one number per row, or one column per target.")
+        raise ValueError(
+            f"{place_of(block)}y has the shape {tuple(y.shape)}, but regression needs one number per row, or one "
+            "column per target."
+        )
     xp = array_namespace(y)
     bad = ~xp.isfinite(y)
     if bool(xp.any(bad)):
@@ -267,11 +280,12 @@ def check_target_shape(block: Block, shape: tuple[int, ...], *, where: str) -> N
 
 
 def check_within(block: Block, low: np.ndarray, high: np.ndarray, observed: tuple[np.ndarray, np.ndarray]) -> None:
-    """The range of a block's rows lies within that of a survey."""
-    outside = (observed[0] < low) | (observed[1] > high)
+    """The range of a block's rows lies within the range that a survey found."""
+    least, largest = observed
+    outside = (least < low) | (largest > high)
     if outside.any():
         column = int(np.argmax(outside))
-        value = observed[0][column] if observed[0][column] < low[column] else observed[1][column]
+        value = least[column] if least[column] < low[column] else largest[column]
         raise ValueError(
             f"{place_of(block)}column {block.column(column)} holds {value:g}, outside the range {low[column]:g} to "
             f"{high[column]:g} that was surveyed: survey all parts, or give the model input_scaling=(low, high)."
@@ -309,8 +323,8 @@ def check_targets(y: Any) -> Any:
 
 def warn_of_column() -> None:
     """Labels in one column are taken as labels, with scikit-learn's warning."""
-    told = "A column-vector y was passed when a 1d array was expected: use y.ravel() to get one label per row."
-    warnings.warn(told, DataConversionWarning, stacklevel=3)
+    message = "A column-vector y was passed when a 1d array was expected: use y.ravel() to get one label per row."
+    warnings.warn(message, DataConversionWarning, stacklevel=3)
 
 
 def _check_whole(y: Array, block: Block) -> None:
@@ -338,19 +352,12 @@ def _as_float64(values: Any, otherwise: str) -> Array:
         raise ValueError(otherwise) from None
 
 
-def _position(X: Any, flat: int) -> tuple[int, int]:
-    """Row and column of an entry by its number in memory."""
-    if sparse.issparse(X):
-        return int(np.searchsorted(X.indptr, flat, side="right")) - 1, int(X.indices[flat])
-    return divmod(flat, X.shape[1])
-
-
 # ------------------------------------------------------------------------------
 # Inputs without targets, as `transform` and `predict` get them: in memory or on a device.
 
 
 def checked_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Check inputs as scikit-learn does, those on a device without copying them to the host."""
+    """Check inputs as scikit-learn does; inputs on a device are not copied to the host."""
     if not on_device(X):
         return validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
     X = as_real(X, "X")
@@ -382,10 +389,10 @@ def checked_weights(sample_weight: Any, X: Any) -> Array | None:
 def as_weights(sample_weight: Any, X: Any) -> Array:
     """One weight per row, in the library and on the device of X."""
     if not on_device(X):
-        return (
-            np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else np.asarray(host_array(sample_weight))
-        )
+        if np.isscalar(sample_weight):
+            return np.full(X.shape[0], sample_weight)
+        return np.asarray(host_array(sample_weight))
     if isinstance(sample_weight, int | float):
         xp = array_namespace(X)
         return xp.full((X.shape[0],), float(sample_weight), dtype=xp.float64, device=device_of(X))
-    return beside("sample_weight", sample_weight, X)
+    return on_device_of(X, "sample_weight", sample_weight)

@@ -1,4 +1,8 @@
-"""Rows in memory or on a device: converted as scikit-learn does, checked once as one block."""
+"""`Rows`, the one interface to rows of every kind, and `MemoryRows`: arrays on the host or on a device.
+
+A fit asks rows for three things: to be surveyed, to be read as blocks, and to be accumulated into one summary, where
+they lie. Rows in memory are converted as scikit-learn does, checked once as one block, and then only sliced.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from ocrep._linalg.arrays import array_namespace
+from ocrep._linalg.arrays import array_namespace, to_host
 from ocrep._linalg.counts import Encoded
 from ocrep._linalg.rows import EncodedRows, Encoder
-from ocrep._rows.block import Block, as_groups, as_real, beside, host_array, on_device
+from ocrep._rows.block import Block, as_real, host_array, on_device, on_device_of
 from ocrep._rows.checks import as_weights, check_numeric, check_shape, checked, text_column
 from ocrep._rows.survey import Needs, Survey
 
@@ -99,9 +103,13 @@ class MemoryRows(Rows):
         first: int = 0,
     ) -> None:
         self._given = X, y, sample_weight
-        self._groups = None if groups is None else as_groups(groups)
+        self._groups = None
+        if groups is not None:  # on the host, wherever the rows are
+            self._groups = to_host(groups) if on_device(groups) else np.asarray(groups)
         self.grouped = groups is not None
-        self._part, self._number, self._first = part, number, first
+        self._part = part
+        self._number = number
+        self._first = first
         self._block: Block | None = None
 
     @classmethod
@@ -152,16 +160,13 @@ class MemoryRows(Rows):
             yield code(block[start : min(start + size, len(block))])
 
 
-class _Columns(BaseEstimator):
-    """Learns the names of columns as every estimator of scikit-learn does."""
-
-    def __init__(self, X: Any) -> None:
-        validate_data(self, X, reset=True, skip_check_array=True)
-
-
 def columns_of(X: Any) -> tuple[str, ...] | None:
-    """The names of the columns of a data frame; None for everything else."""
-    names = getattr(_Columns(X), "feature_names_in_", None) if hasattr(X, "columns") else None
+    """The names of the columns of a data frame, by scikit-learn's own rules; None for everything else."""
+    if not hasattr(X, "columns"):
+        return None
+    estimator = BaseEstimator()
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+    names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(names)
 
 
@@ -169,15 +174,18 @@ def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any
     if hasattr(X, "columns"):
         check_shape(X.shape)
     columns = columns_of(X)
-    for name, kind in _kinds(X):
-        check_numeric(name, kind)
+    types = getattr(X, "dtypes", None)
+    if types is not None and hasattr(X, "columns"):  # a data frame of pandas or polars
+        for name, dtype in zip(X.columns, types, strict=True):
+            check_numeric(name, kind_of(dtype))
+    # scikit-learn converts; shapes and values are checked in `checks`, with the same messages for rows of every kind.
     options: dict[str, Any] = {
         "ensure_all_finite": False,
         "ensure_min_samples": 0,
         "ensure_2d": False,
         "allow_nd": True,
+        "estimator": needs.estimator,
     }
-    options["estimator"] = needs.estimator
     try:
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_features=0, **options)
     except ValueError as error:
@@ -194,41 +202,35 @@ def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), columns
 
 
-def _kinds(X: Any) -> Iterator[tuple[str, str]]:
-    """The columns of a data frame of pandas or polars, and in a word what they hold."""
-    types = getattr(X, "dtypes", None)
-    if types is not None and hasattr(X, "columns"):
-        for name, dtype in zip(X.columns, types, strict=True):
-            yield name, kind_of(dtype)
-
-
 def kind_of(dtype: Any) -> str:
     """What a data frame's column holds, in a word; objects may yet be numbers."""
-    told = str(dtype).lower()
+    type_name = str(dtype).lower()
     kinds = {
         "texts": ("str", "large_string", "utf8"),
         "dates or times": ("date", "timedelta", "duration", "time"),
         "categories": ("categor", "enum"),
     }
-    return next((kind for kind, starts in kinds.items() if told.startswith(starts)), "numbers")
+    return next((kind for kind, starts in kinds.items() if type_name.startswith(starts)), "numbers")
 
 
 def _on_device(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any, Any, None]:
     X = as_real(X, "X")
     if y is not None:
-        y = beside("y", y, X)
-        y = y if needs.labels and not array_namespace(y).isdtype(y.dtype, "real floating") else as_real(y, "y")
+        y = on_device_of(X, "y", y)
+        if not needs.labels or array_namespace(y).isdtype(y.dtype, "real floating"):
+            y = as_real(y, "y")
     return X, y, None if sample_weight is None else as_weights(sample_weight, X), None
 
 
 # ------------------------------------------------------------------------------
+# Rows that need no encoding.
 
 
 def encoded_arrays(block: Block, *, labels: bool = False, several: bool = False) -> EncodedRows:
     """Rows whose X is H and whose y is T already, for what reads encoded rows."""
     encoder = Encoder(
-        _as_it_is,
-        _as_encoded,
+        code=_unchanged,
+        encode=_as_encoded,
         block_size=len(block),
         n_features=block.X.shape[1] if isinstance(block.X, np.ndarray) else None,
         n_targets=block.y.shape[1],
@@ -238,7 +240,7 @@ def encoded_arrays(block: Block, *, labels: bool = False, several: bool = False)
     return EncodedRows(MemoryRows.of_block(block), encoder)
 
 
-def _as_it_is(block: Block) -> Block:
+def _unchanged(block: Block) -> Block:
     return block
 
 

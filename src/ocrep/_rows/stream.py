@@ -1,4 +1,11 @@
-"""`scan`: name rows that need not fit into memory, without reading them."""
+"""`scan`: name rows that need not fit into memory, without reading them; and `ScanRows`, which a fit reads.
+
+Blocks come from a `Source` in any size, and are checked, coded and cut to the block size of the fit. Each reading of
+the rows must give the same rows: files are compared by their fingerprints before and after, and all sources by the
+number of rows. A survey reads as little as it can: what Parquet files state of their columns, then only targets and
+groups, then whole rows. A generator can be read only once: its first block stands for all rows in the survey, and waits
+until the fit reads on.
+"""
 
 from __future__ import annotations
 
@@ -71,9 +78,9 @@ def scan(
     columns : list of str, default=None
         The inputs; by default all columns but targets, weights and groups. They are found by name in every file.
     classes : array-like, default=None
-        All labels, for classifiers. Only rows that can be read just once need it; elsewhere it saves a pass.
+        All labels, for classifiers. Only rows that can be read just once need it; elsewhere it saves a reading of them.
     progress : callable, default=None
-        Called as `progress(rows_done, rows_in_all or None)` after each block; each pass over the rows counts anew.
+        Called as `progress(rows_done, rows_in_all or None)` after each block; each reading of the rows counts anew.
     checkpoint : path, default=None
         A file in which `fit` saves how far it has come, so that the same call made again after a crash goes on from
         there, with the same result to the last bit. It is removed when the fit is done.
@@ -211,14 +218,16 @@ def inputs_of(source: Any) -> Source:
 
 
 # ------------------------------------------------------------------------------
-# `ScanRows`: the rows of a scan, surveyed, checked and cut to blocks of one height.
+# `ScanRows`: the rows of a scan, surveyed, checked and cut to blocks of one size.
 
 
 class ScanRows(Rows):
     """Rows as often as their source can give them."""
 
     def __init__(self, scan: Scan) -> None:
-        self.scan, self.once, self.classes_given = scan, scan.source.once, scan.classes is not None
+        self.scan = scan
+        self.once = scan.source.once
+        self.classes_given = scan.classes is not None
         self.checkpoint = None if scan.checkpoint is None else (scan.checkpoint, scan.checkpoint_every)
         self._n_read: int | None = None
         self._first: Block | None = None
@@ -235,13 +244,15 @@ class ScanRows(Rows):
         return self.n_rows
 
     def survey(self, needs: Needs) -> Survey:
-        """What is known of all rows: from files' statistics where they state it, else by a pass over the columns."""
+        """What is known of all rows: from files' statistics where they state it, else by reading the columns."""
         self.check(needs)
         self._fingerprints = self.fingerprints()
         first = self._first_block()
         self._first = None  # it may be large
-        self._labels, self._grouped = needs.labels, needs.groups
-        self._n_inputs, self._columns = first.X.shape[1], first.columns
+        self._labels = needs.labels
+        self._grouped = needs.groups
+        self._n_inputs = first.X.shape[1]
+        self._columns = first.columns
         first = checked(first, labels=needs.labels, groups=needs.groups)
         self._target_shape = first.y.shape[1:]
         survey = self._surveyed(first, needs)
@@ -255,20 +266,22 @@ class ScanRows(Rows):
 
     def blocks(self, code: Callable[[Block], Block], size: int, skip: int = 0) -> Iterator[Block]:
         """Blocks behind the first `skip` rows, all of `size` rows but for the last."""
-        return recut((code(self._as_declared(block)) for block in self._read(skip=skip)), size)
+        blocks = self._read(skip=skip)
+        if self._dtype == np.float64:  # some files may hold float32, and blocks of both types are joined
+            blocks = (replace(block, X=block.X.astype(np.float64, copy=False)) for block in blocks)
+        return recut(map(code, blocks), size)
 
     def fingerprints(self) -> tuple[str, ...]:
         return self.scan.source.fingerprints()
 
-    def _as_declared(self, block: Block) -> Block:
-        return replace(block, X=block.X.astype(self._dtype, copy=False)) if self._dtype == np.float64 else block
-
     def _read(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
-        """All blocks with their inputs checked; reports progress, and makes sure that each pass has as many rows."""
-        done, self.n_parts_read = skip, 0
+        """All blocks, checked; reports progress, and makes sure that each reading gives as many rows."""
+        done = skip
+        self.n_parts_read = 0
         self.scan.source.check_unchanged(self._fingerprints)
-        opened, self._opened = self._opened, None
-        for block in self.scan.source.blocks(inputs=inputs, skip=skip) if opened is None else opened:
+        blocks = self.scan.source.blocks(inputs=inputs, skip=skip) if self._opened is None else self._opened
+        self._opened = None
+        for block in blocks:
             if inputs:
                 check_columns(block, self._n_inputs, self._columns, than="the first block")
                 self._check_stated_range(block)
@@ -312,12 +325,13 @@ class ScanRows(Rows):
         return self._first
 
     def _surveyed(self, first: Block, needs: Needs) -> Survey:
-        classes, source = self.scan.classes, self.scan.source
+        classes = self.scan.classes
+        source = self.scan.source
         counted = needs.labels and (classes is None or needs.totals)
         look = replace(needs, totals=counted)
         survey = Survey.of(first, replace(needs, totals=False, groups=False))
         if not self.once and (needs.range or counted or needs.groups or needs.sample):
-            # Rows of a class that counts nothing have no part in the range, but files state that of all rows.
+            # Rows of a class of weight 0 have no part in the range, but files state the range of all rows.
             ask = needs.range and needs.weigh is None and not needs.sample
             stated = source.stated_range() if ask else None
             if needs.sample or (needs.range and stated is None):
@@ -332,20 +346,21 @@ class ScanRows(Rows):
         return survey if not needs.labels or classes is None else _with_classes(survey, classes)
 
     def _survey_of_all(self, needs: Needs, *, inputs: bool = True) -> Survey:
-        survey = reduce(Survey.merge, (self._survey_of(block, needs) for block in self._read(inputs=inputs)))
-        check_counts(survey.n_rows, survey.weight_sum)
-        return survey
+        classes = None if self.scan.classes is None else self.scan.classes.tolist()
 
-    def _survey_of(self, block: Block, needs: Needs) -> Survey:
-        survey = Survey.of(block, needs)
-        classes = self.scan.classes
-        if survey.labels is not None and classes is not None:
-            unknown = [label for label in survey.labels.tolist() if label not in classes.tolist()]
-            if unknown:
-                raise ValueError(
-                    f"{place_of(block)}the label {unknown[0]!r} is not among the classes {classes.tolist()}: "
-                    "name all labels as classes=[…]."
-                )
+        def survey_of(block: Block) -> Survey:
+            survey = Survey.of(block, needs)
+            if survey.labels is not None and classes is not None:
+                unknown = [label for label in survey.labels.tolist() if label not in classes]
+                if unknown:
+                    raise ValueError(
+                        f"{place_of(block)}the label {unknown[0]!r} is not among the classes {classes}: name all "
+                        "labels as classes=[…]."
+                    )
+            return survey
+
+        survey = reduce(Survey.merge, map(survey_of, self._read(inputs=inputs)))
+        check_counts(survey.n_rows, survey.weight_sum)
         return survey
 
     def _check_stated_range(self, block: Block) -> None:

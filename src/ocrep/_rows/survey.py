@@ -1,4 +1,15 @@
-"""`Survey`: what must be known of all rows before the first is mapped; surveys of parts merge into one of the whole."""
+"""`Survey`: what must be known of all rows before the first is encoded; surveys of parts merge into one of the whole.
+
+A survey holds the range of the inputs, the labels with their weights, the groups, and a sample of the rows, each only
+if it was asked for (`Needs`).
+
+The sample is drawn by a hash of what a row holds (`folds.hash_sums` of its inputs and targets): the m distinct rows
+with the smallest hashes. As hashes of distinct rows are uniform numbers, these are a simple random sample without
+replacement (bottom-k sampling: Cohen, Kaplan, PODC 2007); and as the m smallest of a union are among the m smallest of
+its parts, samples merge, and neither order, nor cutting, nor repetition of rows changes which rows are chosen. A row
+stands for 1/p distinct rows, where p, its chance to be chosen, is the largest hash that was kept over 2⁶⁴. Of labels
+that are rare a few rows are kept besides, by the same rule among the rows of the label.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +25,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from ocrep._linalg.arrays import Array, array_namespace, device_of, take_rows, to_host
 from ocrep._linalg.folds import hash_sums, mixed, multipliers
 from ocrep._linalg.parallel import BLOCK_ENTRIES
-from ocrep._rows.block import Block, distinct_groups, few, listed
+from ocrep._rows.block import Block, listed, smallest_keys
 
 # ------------------------------------------------------------------------------
 # `RowSample`: some of the rows, chosen by a hash of what they hold; order, cutting and repetition do not matter.
@@ -24,21 +35,26 @@ SAMPLE_ROWS = 10_000
 """How many distinct rows a sample holds; fewer if there are so many inputs that the sample would not be small."""
 _LEAST_ROWS = 1_000
 _MOST_ENTRIES = 2**24
-# A label that is rare has so many rows in a sample all the same, if it has them.
+# Rows that a sample keeps of each label, however rare the label is, if it has them.
 _OF_EACH = 20
-# Not the seed of folds: the rows of a sample are in no fold more often than others.
+# Not the seed of folds: the rows of a sample must not fall into one fold more often than into another.
 _SEED = 1
+# `_range_of` compares about this many numbers at a time with as many others: several rows side by side.
+_PAGE_ENTRIES = 512
+
+Range = tuple[np.ndarray, np.ndarray]
+"""Low and high, one entry per input."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSample:
     """The distinct rows of positive weight that have the smallest hashes, sorted by hash; all rows if they are few.
 
-    Equal rows are one, with the sum of their weights. Samples of parts merge into that of the whole.
+    Equal rows are one, with the sum of their weights. Samples of parts merge into the sample of the whole.
     """
 
     size: int
-    """The most rows that it may hold, those kept for their label not counted."""
+    """The most rows that it may hold, without the rows kept for their label."""
     hashes: np.ndarray
     X: Any
     """float64: an array in the memory of the host, or a sparse matrix."""
@@ -56,8 +72,9 @@ class RowSample:
         cls, block: Block, size: int, counted: Array | None, *, labels: bool, every_label: bool = False
     ) -> RowSample:
         """Sample a checked block; `counted` are weights that say by > 0 which rows count, None if all do."""
-        X, y, n_inputs = block.X, None if block.y is None else to_host(block.y), block.X.shape[1]
-        size = min(size, max(_LEAST_ROWS, _MOST_ENTRIES // max(1, n_inputs)))
+        X = block.X
+        y = None if block.y is None else to_host(block.y)
+        size = min(size, max(_LEAST_ROWS, _MOST_ENTRIES // max(1, X.shape[1])))
         hashes = _hashes(X, y, block.groups, labels=labels)
         rows = np.arange(len(hashes)) if counted is None else np.flatnonzero(to_host(counted) > 0.0)
         if not every_label:
@@ -87,14 +104,14 @@ class RowSample:
         )
 
     def stand_for(self) -> np.ndarray:
-        """How many distinct rows each row stands for: one over the chance that a row such as it is in the sample.
+        """How many distinct rows each row stands for: one over its chance to be in the sample.
 
-        That is the share of hashes up to the largest that was kept, of all rows or of those of the same label.
+        That chance is the share of hashes up to the largest that was kept, of all rows or of the rows of its label.
         """
         shares = (self.hashes + 0.5) / 2.0**64
         chances = np.full(len(shares), 1.0 if len(shares) < self.size else shares[self.size - 1])
         if self.every_label and self.y is not None:
-            few, labels = _few(self.y, self.size)
+            few, labels = _rows_per_label(self.y, self.size)
             for code, count in labels:
                 largest = np.ones(len(count))  # of labels with fewer rows, all are here
                 order = np.argsort(code, kind="stable")
@@ -126,27 +143,20 @@ class RowSample:
 def _kept(
     hashes: np.ndarray, y: np.ndarray | None, weight: np.ndarray, size: int, *, every_label: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the rows that a sample holds, sorted by hash, and their weights, those of equal rows added."""
+    """The numbers of the rows that a sample holds, sorted by hash, and their weights, summed over equal rows."""
     distinct, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     weight = np.bincount(group, weights=weight, minlength=len(first))
     kept = np.arange(len(distinct)) < size
     if every_label and y is not None and not kept.all():
-        kept |= _few_of_each(y[first], size)
+        few, labels = _rows_per_label(y[first], size)
+        for code, count in labels:
+            order = np.argsort(code, kind="stable")  # rows of a label stay in the order of their hashes
+            place = np.arange(len(code)) - np.repeat(np.cumsum(count) - count, count)
+            kept[order[place < few]] = True
     return first[kept], weight[kept]
 
 
-def _few_of_each(y: np.ndarray, size: int) -> np.ndarray:
-    """Which rows are the first few of their label, or of those with or without one of several labels."""
-    few, labels = _few(y, size)
-    kept = np.zeros(len(y), dtype=bool)
-    for code, count in labels:
-        order = np.argsort(code, kind="stable")  # rows of a label stay in the order of their hashes
-        place = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
-        kept[order[place < few]] = True
-    return kept
-
-
-def _few(y: np.ndarray, size: int) -> tuple[int, list[tuple[np.ndarray, np.ndarray]]]:
+def _rows_per_label(y: np.ndarray, size: int) -> tuple[int, list[tuple[np.ndarray, np.ndarray]]]:
     """How many rows to keep of each label; and for each column of y the label numbers of its rows and their counts.
 
     Where labels are many, fewer rows of each are kept. Parts have no more labels than the whole, so they keep enough.
@@ -154,7 +164,8 @@ def _few(y: np.ndarray, size: int) -> tuple[int, list[tuple[np.ndarray, np.ndarr
     columns = y[:, None] if y.ndim == 1 else y
     codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
     labels = [(code, np.bincount(code)) for code in codes]
-    return max(1, min(_OF_EACH, size // max(1, sum(len(count) for _, count in labels)))), labels
+    n_labels = sum(len(count) for _, count in labels)
+    return max(1, min(_OF_EACH, size // max(1, n_labels))), labels
 
 
 def _hashes(X: Any, y: np.ndarray | None, groups: np.ndarray | None, *, labels: bool) -> np.ndarray:
@@ -188,11 +199,7 @@ def _smallest(hashes: np.ndarray, size: int) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------
-
-# So many numbers of a row, or of several rows side by side, are compared with so many others at a time.
-_PAGE_ENTRIES = 512
-Range = tuple[np.ndarray, np.ndarray]
-"""Low and high, one entry per input."""
+# `Needs`, what is asked of the rows, and `Survey`, the answer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +213,7 @@ class Needs:
     totals: bool = False
     """Whether the weight of each label's rows must be known."""
     weigh: Callable[[np.ndarray, np.ndarray | None], np.ndarray | None] | None = None
-    """Multiplies the weights of rows by those of their labels: rows that do not count have no part in the range."""
+    """Multiplies the weights of rows by the weights of their classes: rows of weight 0 have no part in the range."""
     groups: bool = False
     """Whether rows have groups, and which groups there are must be known."""
     sample: int = 0
@@ -219,8 +226,12 @@ class Needs:
 
 def needs_of_all(needs: Sequence[Needs]) -> Needs:
     """What several fits on the same targets must know, all of them together."""
-    ranged, grouped = any(some.range for some in needs), any(some.groups for some in needs)
-    return replace(needs[0], range=ranged, groups=grouped, sample=max(some.sample for some in needs))
+    return replace(
+        needs[0],
+        range=any(some.range for some in needs),
+        groups=any(some.groups for some in needs),
+        sample=max(some.sample for some in needs),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,12 +264,20 @@ class Survey:
     @classmethod
     def of(cls, block: Block, needs: Needs) -> Survey:
         """Look at a checked block of rows."""
-        X, y, weight = block.X, block.y, block.weight
+        X = block.X
+        y = block.y
+        weight = block.weight
         if needs.weigh is not None:
             weight = needs.weigh(y, weight)
         one_label = needs.labels and y.ndim == 1
         labels, totals = _labels_of(y, weight) if one_label and needs.totals else (None, None)
         low, high = observed_range(X, weight) if needs.range and X.shape[0] else _no_range(X.shape[1])
+        groups = None
+        if needs.groups:
+            groups = smallest_keys(block.groups if weight is None else block.groups[to_host(weight > 0)])
+        sample = None
+        if needs.sample:
+            sample = RowSample.of(block, needs.sample, weight, labels=one_label, every_label=needs.every_label)
         return cls(
             n_rows=X.shape[0],
             weight_sum=float(X.shape[0] if weight is None else array_namespace(weight).sum(weight)),
@@ -267,11 +286,11 @@ class Survey:
             dtype=np.dtype(np.float32 if str(X.dtype).endswith("float32") else np.float64),
             labels=labels,
             totals=totals,
-            groups=distinct_groups(block, weight) if needs.groups else None,
+            groups=groups,
             target_shape=tuple(y.shape[1:]),
             columns=block.columns if X.shape[1] else None,
             like=None if isinstance(X, np.ndarray) or sparse.issparse(X) else X[:0, ...],
-            sample=_sample_of(block, weight, needs) if needs.sample else None,
+            sample=sample,
         )
 
     @property
@@ -288,6 +307,9 @@ class Survey:
         if not (self.n_rows and other.n_rows):
             return self if self.n_rows else other
         labels, totals = self._merged_labels(other)
+        groups = None
+        if self.groups is not None and other.groups is not None:
+            groups = smallest_keys(np.concatenate([self.groups, other.groups]))
         return Survey(
             n_rows=self.n_rows + other.n_rows,
             weight_sum=self.weight_sum + other.weight_sum,
@@ -296,7 +318,7 @@ class Survey:
             dtype=np.promote_types(self.dtype, other.dtype),
             labels=labels,
             totals=totals,
-            groups=self._merged_groups(other),
+            groups=groups,
             target_shape=self.target_shape,
             columns=self.columns,
             like=self.like,
@@ -314,11 +336,6 @@ class Survey:
         labels, index = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
         return labels, np.bincount(index, weights=np.concatenate([self.totals, other.totals]))
 
-    def _merged_groups(self, other: Survey) -> np.ndarray | None:
-        if self.groups is None or other.groups is None:
-            return None
-        return few(np.concatenate([self.groups, other.groups]))
-
     def _check_same_columns(self, other: Survey) -> None:
         if self.columns != other.columns:
             raise ValueError(f"Some rows have the columns {listed(self.columns)}, and others {listed(other.columns)}.")
@@ -327,8 +344,10 @@ class Survey:
         if self.n_rows and other.n_rows and len(self.target_shape) != len(other.target_shape):
             raise ValueError("y has one axis for some rows and two for others: make them all the same.")
         if self.n_rows and other.n_rows and self.target_shape != other.target_shape:
-            told = " and ".join(str(shape[0]) for shape in (self.target_shape, other.target_shape))
-            raise ValueError(f"y has {told} columns in different rows: make them all the same.")
+            raise ValueError(
+                f"y has {self.target_shape[0]} and {other.target_shape[0]} columns in different rows: make them all "
+                "the same."
+            )
 
 
 def distinct(labels: np.ndarray) -> np.ndarray:
@@ -359,20 +378,22 @@ def observed_range(X: Any, weight: Any) -> Range:
         X = X if counts is None else xp.take(X, xp.nonzero(counts)[0], axis=0)
         if X.shape[0] == 0:
             return _no_range(X.shape[1])
-        low, high = to_host(xp.min(X, axis=0)), to_host(xp.max(X, axis=0))
+        low = to_host(xp.min(X, axis=0))
+        high = to_host(xp.max(X, axis=0))
     return low.astype(np.float64), high.astype(np.float64)
 
 
 def _range_of(X: np.ndarray) -> Range:
-    """The range of rows, as many of them side by side as fill a page, for which reductions are ten times as fast."""
+    """The range of each column, with several rows side by side as one: NumPy reduces long rows ten times as fast."""
     n, m = X.shape
-    side = max(1, _PAGE_ENTRIES // max(1, m)) if X.flags.c_contiguous else 1
-    low, high = X[-1], X[-1]  # a few rows at the end may not fill a page
-    height = max(1, BLOCK_ENTRIES // max(1, side * m)) * side
-    for start in range(0, n, height):
-        piece = X[start : start + height]
-        wide = piece[: len(piece) // side * side].reshape(-1, side * m)
-        for part in (wide, piece[len(wide) * side :]):
+    n_side = max(1, _PAGE_ENTRIES // max(1, m)) if X.flags.c_contiguous else 1
+    low = X[-1]
+    high = X[-1]
+    size = max(1, BLOCK_ENTRIES // max(1, n_side * m)) * n_side
+    for start in range(0, n, size):
+        piece = X[start : start + size]
+        wide = piece[: len(piece) // n_side * n_side].reshape(-1, n_side * m)
+        for part in (wide, piece[len(wide) * n_side :]):  # and the few rows at the end that are too few for a wide one
             if len(part):
                 low = np.minimum(low, part.min(axis=0).reshape(-1, m).min(axis=0))
                 high = np.maximum(high, part.max(axis=0).reshape(-1, m).max(axis=0))
@@ -388,11 +409,6 @@ def _labels_of(y: Array, weight: Array | None) -> tuple[np.ndarray, np.ndarray]:
     labels = np.sort(to_host(xp.unique_values(y)))
     weight = xp.ones(y.shape, dtype=xp.float64, device=device_of(y)) if weight is None else weight
     return labels, np.asarray([float(xp.sum(weight[y == int(label)])) for label in labels])
-
-
-def _sample_of(block: Block, weight: Array | None, needs: Needs) -> RowSample:
-    one_label = needs.labels and block.y.ndim == 1
-    return RowSample.of(block, needs.sample, weight, labels=one_label, every_label=needs.every_label)
 
 
 def _is_text(labels: np.ndarray) -> bool:
@@ -466,7 +482,8 @@ def _sample_from_arrays(arrays: Arrays) -> RowSample:
         parts = arrays["X.data"], arrays["X.indices"], arrays["X.indptr"]
         X = sparse.csr_matrix(parts, shape=tuple(arrays["X.shape"].tolist()))
     y = _restored("y", arrays)
-    size, labels = int(arrays["size"]), bool(arrays["labels"])
+    size = int(arrays["size"])
+    labels = bool(arrays["labels"])
     return RowSample(size, arrays["hashes"], X, y, arrays["weight"], labels, groups=arrays.get("groups"))
 
 
