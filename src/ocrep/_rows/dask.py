@@ -1,4 +1,14 @@
-"""Which tasks of a graph serve one partition alone: they run as one, so that nothing but summaries is sent about."""
+"""Rows of Dask collections, worked on where they lie; only summaries of them are sent and merged, in a tree.
+
+One graph does a whole accumulation. Each partition has one node, in which its rows are made (read, computed) and
+summarized, so that rows never travel; eight summaries at a time are merged, on whichever worker has them. For that, the
+tasks of the collections' own graph are sorted: a task that serves one partition alone is fused into its node
+(`_own_tasks`), and tasks that several partitions use stay nodes of their own. `compute` sees one key, the root of the
+tree.
+
+A partition is `MemoryRows` on its worker, so that checks, surveys and routes are the same code as for arrays. What the
+collection declares of its columns and types is compared with what a partition really holds.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from graphlib import TopologicalSorter
 from itertools import accumulate
+from operator import methodcaller
 from typing import Any
 from uuid import uuid4
 
@@ -33,24 +44,24 @@ from ocrep._rows.checks import (
 from ocrep._rows.memory import MemoryRows, Rows, Summary, columns_of, kind_of
 from ocrep._rows.survey import Needs, Survey
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Grouped:
-    """The tasks of a graph that some partitions need."""
-
-    shared: dict[Any, Any]
-    """Those that several partitions use, or that must stay by themselves."""
-    own: tuple[tuple[Any, ...], ...]
-    """Those that each partition has for itself."""
+# Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
+ARITY = 8
+# Work of at most this many bytes is sent with each partition; what is larger is sent to each worker once.
+LIGHT = 100_000
+# How often a cluster tries a task again when it raises; the scheduler itself handles a worker that dies.
+RETRIES = 2
 
 
-def grouped(graph: dict[Any, Any], partitions: Sequence[Iterable[Any]]) -> Grouped:
-    """Group the tasks of a graph by the only partition that they serve; `partitions` are the keys that each reads.
+def _own_tasks(
+    graph: dict[Any, Any], partitions: Sequence[Iterable[Any]]
+) -> tuple[dict[Any, Any], tuple[tuple[Any, ...], ...]]:
+    """The tasks that several partitions use, or that must stay by themselves, and the tasks of each partition alone.
 
-    Data frames still have some tasks as tuples, which do not say what they need. Then nothing is grouped.
+    `partitions` are the keys that each partition reads. Data frames still have some tasks as tuples, which do not say
+    what they need. Then all tasks are shared.
     """
     if not all(hasattr(node, "dependencies") for node in graph.values()):
-        return Grouped(graph, ((),) * len(partitions))
+        return graph, ((),) * len(partitions)
     links: dict[Any, Iterable[Any]] = {key: node.dependencies for key, node in graph.items()}
     owner: dict[Any, int | None] = {}
 
@@ -60,7 +71,7 @@ def grouped(graph: dict[Any, Any], partitions: Sequence[Iterable[Any]]) -> Group
     for number, keys in enumerate(partitions):
         for key in keys:
             claim(key, number)
-    for key in reversed(list(TopologicalSorter(links).static_order())):  # those that use a task come before it
+    for key in reversed(list(TopologicalSorter(links).static_order())):  # the users of a task come before it
         if key not in owner or key not in graph:
             continue
         if graph[key].block_fusion:  # Dask asks for it
@@ -76,19 +87,11 @@ def grouped(graph: dict[Any, Any], partitions: Sequence[Iterable[Any]]) -> Group
             shared[key] = graph[key]
         else:
             own[mine].append(graph[key])
-    return Grouped(shared, tuple(map(tuple, own)))
+    return shared, tuple(map(tuple, own))
 
 
 # ------------------------------------------------------------------------------
 # `Partitions`: the rows of Dask collections, worked on where they lie and merged in a tree; lazy maps over them.
-
-
-# Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
-ARITY = 8
-# Work of so many bytes is sent with each partition; what is larger is sent to each worker once.
-LIGHT = 100_000
-# A cluster tries a task again so often when it raises; the scheduler itself handles a worker that dies.
-RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +100,10 @@ class Partitions:
 
     names: tuple[str, ...]
     """What the parts of the rows are: "X", "y", and "sample_weight" and "groups" if they are given."""
-    tasks: Grouped
-    """What makes the rows."""
+    shared: dict[Any, Any]
+    """Tasks that make the rows of several partitions."""
+    own: tuple[tuple[Any, ...], ...]
+    """Tasks that make the rows of one partition alone."""
     rows: tuple[Any, ...]
     """What gives each partition's rows."""
 
@@ -109,8 +114,10 @@ class Partitions:
         named = {"X": X, "y": check_targets(y), **{name: part for name, part in more.items() if part is not None}}
         kinds = {name: _kind(name, part) for name, part in named.items()}
         if len(set(kinds.values())) > 1:
-            told = ", ".join(f"{name} a Dask {kind}" for name, kind in kinds.items())
-            raise ValueError(f"Partitions are only aligned among the same kind, and here {told}: see to_dask_array().")
+            named_kinds = ", ".join(f"{name} a Dask {kind}" for name, kind in kinds.items())
+            raise ValueError(
+                f"Partitions are only aligned among the same kind, and here {named_kinds}: see to_dask_array()."
+            )
         _check_axes(named)
         for name, part in named.items():
             _check_kept(name, part)
@@ -130,7 +137,7 @@ class Partitions:
             _together, *others, meta=X._meta, align_dataframes=False, enforce_metadata=False
         ).optimize()
         keys = [[key] for key in flatten(rows.__dask_keys__())]
-        return cls(tuple(named), grouped(_naming([rows], keys), keys), tuple(TaskRef(key) for [key] in keys))
+        return cls(tuple(named), *_own_tasks(_naming([rows], keys), keys), tuple(TaskRef(key) for [key] in keys))
 
     @classmethod
     def _of_arrays(cls, named: dict[str, Any]) -> Partitions:
@@ -138,8 +145,8 @@ class Partitions:
         aligned = [X, *(_like(X, name, in_row_chunks(part)) for name, part in named.items() if name != "X")]
         sources = optimize(*aligned)
         keys = list(zip(*(flatten(source.__dask_keys__()) for source in sources), strict=True))
-        tasks = grouped(_naming(sources, keys), keys)
-        return cls(tuple(named), tasks, tuple(List(*map(TaskRef, row)) for row in keys))
+        rows = tuple(List(*map(TaskRef, row)) for row in keys)
+        return cls(tuple(named), *_own_tasks(_naming(sources, keys), keys), rows)
 
     def first(self, n_parts: int) -> Partitions:
         """The first partitions alone."""
@@ -163,16 +170,17 @@ class Partitions:
         """The graph of `accumulate`: one node per partition, a seventh of that for merging, and one for heavy work.
 
         A partition is made and worked on in one node. A scheduler deals such nodes out evenly if they have a name of
-        their own and no inputs; those with a common input would all go to the worker that has it.
+        their own and no inputs; nodes with a common input would all go to the worker that has it.
         """
         name = f"ocrep-{what}-{uuid4().hex}"
-        layer: dict[Any, Any] = dict(self.tasks.shared)
+        layer: dict[Any, Any] = dict(self.shared)
         given: Any = work
         if not _is_light(work):  # a node and not scattered data: a cluster makes it anew when its worker dies
-            layer[f"{name}-work"], given = DataNode(f"{name}-work", work), TaskRef(f"{name}-work")
+            layer[f"{name}-work"] = DataNode(f"{name}-work", work)
+            given = TaskRef(f"{name}-work")
         nodes: list[Any] = [(f"{name}-part", number) for number in range(len(self.rows))]
         for number, (key, rows) in enumerate(zip(nodes, self.rows, strict=True)):
-            layer[key] = Task.fuse(*self.tasks.own[number], Task(key, _call, given, rows, number))
+            layer[key] = Task.fuse(*self.own[number], Task(key, _call, given, rows, number))
         level = 0
         while level == 0 or len(nodes) > 1:
             level += 1
@@ -241,9 +249,9 @@ def check_cluster(cause: Exception | None = None) -> None:
 
 
 def first_rows(X: Any) -> tuple[int, ...] | None:
-    """The number of the first row of each partition, and of all rows last; None where heights are unknown."""
-    heights = X.chunks[0] if isinstance(X, da.Array) else (math.nan,)
-    return None if _unknown(heights) else (0, *accumulate(map(int, heights)))
+    """The number of the first row of each partition, and of all rows last; None where their sizes are unknown."""
+    sizes = X.chunks[0] if isinstance(X, da.Array) else (math.nan,)
+    return None if _unknown(sizes) else (0, *accumulate(map(int, sizes)))
 
 
 def in_row_chunks(array: Any) -> Any:
@@ -253,13 +261,14 @@ def in_row_chunks(array: Any) -> Any:
 
 def _like(X: Any, name: str, part: Any) -> Any:
     """`part` in the row chunks of X."""
-    mine, theirs = part.chunks[0], X.chunks[0]
-    if not _unknown(mine) and not _unknown(theirs):
-        check_lengths(sum(theirs), **{name: part})
-        return part.rechunk({0: theirs})
-    if len(mine) != len(theirs):
+    sizes = part.chunks[0]
+    wanted = X.chunks[0]
+    if not _unknown(sizes) and not _unknown(wanted):
+        check_lengths(sum(wanted), **{name: part})
+        return part.rechunk({0: wanted})
+    if len(sizes) != len(wanted):
         raise ValueError(
-            f"{name} has {len(mine)} chunks of rows and X has {len(theirs)}, some of unknown height, so that they "
+            f"{name} has {len(sizes)} chunks of rows and X has {len(wanted)}, some of unknown size, so that they "
             "cannot be aligned: call compute_chunk_sizes() on both, or make them from the same partitions."
         )
     return part
@@ -280,7 +289,7 @@ def _kind(name: str, part: Any) -> str:
 
 def _check_axes(named: dict[str, Any]) -> None:
     X = named["X"]
-    check_shape(X.shape if isinstance(X, da.Array) else ("…", *X.shape[1:]))  # the height of a dataframe is unknown
+    check_shape(X.shape if isinstance(X, da.Array) else ("…", *X.shape[1:]))  # a dataframe does not know its rows
     for name, part in named.items():
         if not part.ndim:
             raise ValueError(f"{name} is one number, but each row of X needs its own.")
@@ -298,8 +307,9 @@ def _check_kept(name: str, part: Any) -> None:
         )
 
 
-def _unknown(heights: tuple[float, ...]) -> bool:
-    return math.isnan(sum(heights))
+def _unknown(sizes: tuple[float, ...]) -> bool:
+    """Whether a size is NaN, Dask's way to say that it is not known."""
+    return math.isnan(sum(sizes))
 
 
 def _as_float(dtype: Any) -> np.dtype:
@@ -307,7 +317,7 @@ def _as_float(dtype: Any) -> np.dtype:
 
 
 def _naming(sources: Iterable[Any], partitions: Iterable[Iterable[Any]]) -> dict[Any, Any]:
-    """The graph of the sources; what raises while it makes a partition's rows is told which one it was."""
+    """The graph of the sources, in which an error that is raised while rows are made names their partition."""
     graph: dict[Any, Any] = {}
     for source in sources:
         graph.update(source.__dask_graph__())
@@ -382,7 +392,7 @@ class DaskRows(Rows):
             nothing = np.empty(declared.n_inputs)
             shape = (1,) * (self._target_axes - 1)
             return Survey(0, 1.0, nothing, nothing, declared.dtype, target_shape=shape, columns=declared.columns)
-        survey = self._run("survey", partial(_survey, needs), Survey.merge, None)
+        survey = self._run("survey", methodcaller("survey", needs), Survey.merge, None)
         check_counts(*((0, 0.0) if survey is None else (survey.n_rows, survey.weight_sum)))
         return survey
 
@@ -417,22 +427,11 @@ def _on_partition(step: Callable[[Rows], Any], declared: Declared, needs: Needs,
         rows = MemoryRows(**given, part=f"Partition {number}", number=number, first=first)
         if rows.check(needs) == 0:
             return None
-        _check_declared(rows, declared)
+        X, columns = rows.inputs()
+        if (X.shape[1], columns) != (declared.n_inputs, declared.columns):
+            found = f"{X.shape[1]} columns {list((columns or ())[:8])}"
+            wanted = f"{declared.n_inputs} columns {list((declared.columns or ())[:8])}"
+            raise ValueError(f"the rows have {found}, but the collection declares {wanted}.")
+        if X.dtype != declared.dtype:
+            raise ValueError(f"the values are {X.dtype}, but the collection declares {declared.dtype}: use astype.")
         return step(rows)
-
-
-def _check_declared(rows: MemoryRows, declared: Declared) -> None:
-    """Raise unless the rows are what the collection said they would be."""
-    X, columns = rows.inputs()
-    if (X.shape[1], columns) != (declared.n_inputs, declared.columns):
-        named = [
-            f"{n} columns {list((c or ())[:8])}"
-            for n, c in ((X.shape[1], columns), (declared.n_inputs, declared.columns))
-        ]
-        raise ValueError(f"the rows have {named[0]}, but the collection declares {named[1]}.")
-    if X.dtype != declared.dtype:
-        raise ValueError(f"the values are {X.dtype}, but the collection declares {declared.dtype}: use astype.")
-
-
-def _survey(needs: Needs, part: Rows) -> Survey:
-    return part.survey(needs)

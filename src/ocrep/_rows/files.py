@@ -80,8 +80,9 @@ class FileSource(Source):
             if not parts:
                 raise DataError("The dataset has no files.")
             return cls(parts, **roles)
-        names = [source] if isinstance(source, str | os.PathLike) else list(source)
-        readers = [reader for name in names for reader in _readers(os.fspath(name))]
+        readers: list[Reader] = []
+        for name in map(os.fspath, [source] if isinstance(source, str | os.PathLike) else source):
+            readers += readers_at(name) if is_address(name) else map(reader_of, paths_of(name))
         if not readers:
             raise DataError("The list of files is empty.")
         return cls(readers, **roles)
@@ -172,7 +173,8 @@ class FileSource(Source):
                 stated = self._parts[first].n_rows()
             if stated is None or stated > skip:
                 break
-            first, skip = first + 1, skip - stated
+            first += 1
+            skip -= stated
         yield from skip_rows(self._read_from(first, roles), skip)
 
     def _read_from(self, first: int, roles: Roles) -> Iterator[Block]:
@@ -183,7 +185,8 @@ class FileSource(Source):
     def _blocks_of(self, part: Reader, number: int, roles: Roles) -> Iterator[Block]:
         names = list(dict.fromkeys([*roles.inputs, *roles.others]))
         start = 0
-        for batch in part.batches(names, self._text_types(names)):
+        # Types for the columns of text files, so that no file's first rows decide them anew.
+        for batch in part.batches(names, {name: self._text_type(name) for name in names}):
             if not batch.num_rows:
                 continue
             labels = [self._target_values(batch, name, part.name, start) for name in roles.targets]
@@ -199,11 +202,8 @@ class FileSource(Source):
             )
             start += batch.num_rows
 
-    def _text_types(self, names: Sequence[str]) -> dict[str, Any]:
-        """What a text file's columns are to be read as, so that no file's beginning decides it anew."""
-        return {name: self._text_type(name) for name in names}
-
     def _text_type(self, name: str) -> Any:
+        """The Arrow type that a column of a text file is read as."""
         if name in self._roles.targets and self._text_labels is not None:
             if self._text_labels:
                 return pyarrow.string()
@@ -232,10 +232,6 @@ class FileSource(Source):
         return _as_integers(values) if whole and values.dtype.kind == "f" else values
 
 
-def _readers(name: str) -> list[Reader]:
-    return readers_at(name) if is_address(name) else [reader_of(path) for path in paths_of(name)]
-
-
 def _kind(kind: Any) -> str:
     """What an Arrow type is called in a sentence."""
     if types.is_dictionary(kind):
@@ -254,7 +250,7 @@ def _check_no_more(path: str, wanted: Sequence[str], names: Sequence[str], first
 
 def _numbers_of(batch: Any, names: Sequence[str]) -> np.ndarray:
     """Columns as one array: float32 if all are, else float64; NaN where a value is missing."""
-    # Not `batch.column(name)`, which looks through all names.
+    # Not `batch.column(name)`, which searches all names each time.
     by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
     columns = [by_name[name] for name in names]
     narrow = bool(names) and all(types.is_float32(column.type) for column in columns)

@@ -1,4 +1,9 @@
-"""`Source`: rows that come in blocks, and what is known of them before they are read."""
+"""`Source`: rows that come in blocks of any size, and what is known of them before they are read.
+
+Three kinds: arrays that are read slice by slice, iterables of blocks or frames, and files. A source converts rows to
+arrays of float32 or float64 and names the place of each block; it knows nothing of models. What it cannot know without
+reading the rows, it answers by None.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +23,14 @@ from ocrep._rows.survey import Range
 
 
 class Source(ABC):
-    """Rows in blocks of any size; a source answers None where it cannot know."""
+    """Rows in blocks of any size."""
 
     once: bool = False
     """Whether the rows can be read only once."""
     grouped: bool | None = False
     """Whether the rows have groups; None where only the first block shows it."""
+    range_is_observed: bool = False
+    """Whether the stated range was found by looking at all rows, and need not be checked again."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -36,21 +43,18 @@ class Source(ABC):
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
         """All rows for prediction: the inputs alone, by name if `columns` are given."""
 
-    def check(self) -> None:  # noqa: B027 - most sources can tell only from their rows
+    def check(self) -> None:  # noqa: B027 - most sources can be checked only by reading them
         """Check what can be checked without reading rows."""
 
     def n_rows(self) -> int | None:
         return None
-
-    range_is_observed: bool = False
-    """Whether the stated range was found by looking at all rows, and need not be checked again."""
 
     def stated_range(self) -> Range | None:
         """The inputs' range over all rows, where it is known and every row has weight."""
         return None
 
     def fingerprints(self) -> tuple[str, ...]:
-        """For each part what changes when its rows change; empty where only the rows themselves tell."""
+        """For each part a text that changes when its rows change; empty where only reading the rows would show it."""
         return ()
 
     def check_unchanged(self, fingerprints: Sequence[str]) -> None:  # noqa: B027 - only files have fingerprints
@@ -93,7 +97,8 @@ class ArraySource(Source):
     """X, and y, weights and groups of as many rows, read slice by slice."""
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> None:
-        self._X, self._y = X.tocsr() if sparse.issparse(X) else X, _sliceable(y)
+        self._X = X.tocsr() if sparse.issparse(X) else X  # other sparse formats cannot be sliced by rows
+        self._y = _sliceable(y)
         # One number as the weight of all rows is what scikit-learn allows too.
         self._weight = _sliceable(np.full(X.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight)
         self._groups = _sliceable(groups)
@@ -148,7 +153,9 @@ class IterableSource(Source):
         columns: Sequence[str] | None = None,
     ) -> None:
         self._iterable = iterable
-        self._target, self._weight, self._groups = target, sample_weight, groups
+        self._target = target
+        self._weight = sample_weight
+        self._groups = groups
         self._columns = None if columns is None else tuple(columns)
         self._read = False
         self.grouped = True if groups is not None else None  # tuples may have groups in the fourth place
@@ -156,14 +163,19 @@ class IterableSource(Source):
 
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """The blocks as they come; empty ones are left out."""
-        yield from skip_rows(self._all(self._training_block), skip)
+        yield from skip_rows(self._each(self._training_block), skip)
 
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
         """X of each block, whether it comes alone or with targets."""
         wanted = self._columns if columns is None else tuple(columns)
-        return self._all(lambda item, number: self._input_block(item, number, wanted))
 
-    def _all(self, make: Callable[[Any, int], Block]) -> Iterator[Block]:
+        def input_block(item: Any, number: int) -> Block:
+            X, names = _matrix(item[0] if isinstance(item, tuple) else item, wanted)
+            return Block(X, None, None, f"block {number}", number, columns=names)
+
+        return self._each(input_block)
+
+    def _each(self, make: Callable[[Any, int], Block]) -> Iterator[Block]:
         if self.once and self._read:
             raise ValueError(
                 "This iterator has been read already and cannot start anew: give ocrep.scan a new one, or a list or "
@@ -205,8 +217,9 @@ class IterableSource(Source):
         _check_has(roles, names)
         inputs = self._columns or tuple(name for name in names if name not in roles)
         X, columns = _matrix(frame, inputs)
-        y = [_values(frame, name) for name in targets]
-        weight, groups = (None if name is None else _values(frame, name) for name in (self._weight, self._groups))
+        y = [np.asarray(frame[name]) for name in targets]
+        weight = None if self._weight is None else np.asarray(frame[self._weight])
+        groups = None if self._groups is None else np.asarray(frame[self._groups])
         return Block(
             X,
             y[0] if isinstance(self._target, str) else np.column_stack(y),
@@ -216,10 +229,6 @@ class IterableSource(Source):
             columns=columns,
             groups=groups,
         )
-
-    def _input_block(self, item: Any, number: int, wanted: tuple[str, ...] | None) -> Block:
-        X, columns = _matrix(item[0] if isinstance(item, tuple) else item, wanted)
-        return Block(X, None, None, f"block {number}", number, columns=columns)
 
 
 def _matrix(X: Any, wanted: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...] | None]:
@@ -237,16 +246,12 @@ def _matrix(X: Any, wanted: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...
 
 
 def _number_column(frame: Any, name: str) -> np.ndarray:
-    values = _values(frame, name)
+    values = np.asarray(frame[name])
     if values.dtype.kind == "O" and getattr(frame[name].dtype, "_is_numeric", False):
         values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)  # pandas' nullable numbers
     if values.dtype.kind not in "biuf":
         check_numeric(name, "dates or times" if values.dtype.kind in "mM" else "texts")
     return values
-
-
-def _values(frame: Any, name: str) -> np.ndarray:
-    return np.asarray(frame[name])
 
 
 def _names(X: Any) -> tuple[str, ...] | None:
