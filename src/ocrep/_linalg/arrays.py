@@ -2,7 +2,7 @@
 
 Rows may be arrays of NumPy, torch, CuPy or JAX, on the host or on a device, and every result stays where the rows are.
 `array_namespace(A)` gives the functions of A's library (https://data-apis.org/array-api). Here is what the standard
-leaves out, or what some library does so much better that it is worth a branch:
+leaves out, or what some library does far better in a way of its own:
 
 - conversion to float64, to the host and back to a device,
 - rows and columns by their numbers, on the device of the array,

@@ -17,7 +17,7 @@ LeVeque, The American Statistician 37, 1983). Without an intercept nothing is ce
 rows. Other weights only say how precise a row is, and rescaling them must not change n: the rows of positive weight are
 counted.
 
-Counts merge: those of all rows are the sum of the counts of any parts, about the shift of the first that has one.
+Counts merge: the counts of all rows are the sum of the counts of any parts, about the shift of the first that has one.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class Encoded(NamedTuple):
         xp = array_namespace(self.H)
         if self.weight is None and self.H.dtype == xp.float64:
             return xp.concat([xp.mean(part, axis=0) for part in (self.H, self.T)])
+        # Divided by their sum before they multiply H, so that large weights do not overflow.
         weight = xp.ones_like(self.T[:, 0]) if self.weight is None else self.weight
         return xp.concat([averages(weight / self.weight_sum, part) for part in (self.H, self.T)])
 
@@ -97,6 +98,7 @@ class Encoded(NamedTuple):
         rest = self.T
         xp = array_namespace(H)
         n_rows, M = H.shape
+        # New memory for each chunk would cost more than the subtraction itself.
         place = None if scratch is None else scratch[:n_rows, :M]
         if intercept:
             ones = xp.ones((n_rows, 1), dtype=xp.float64, device=device_of(H))
@@ -141,7 +143,7 @@ class Counts:
     whole_weights: bool = True
     """Whether every weight was a whole number."""
     n_seen: int = 0
-    """All rows, those of zero weight included."""
+    """All rows, with the rows of zero weight."""
     shift_known: bool = False
     """Whether the shift is final; until a row of positive weight gives it, it is zero."""
 

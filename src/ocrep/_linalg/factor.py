@@ -131,11 +131,13 @@ class Factor:
             if not all(bool(xp.all(xp.isfinite(part))) for part in (new.H, new.T)):
                 raise ValueError("H or T holds NaN or infinity: remove or impute such rows.")
             counts = (Counts.none(new, bool(intercept)) if factor is None else factor.counts).add(new)
+            # A few rows are kept as they came, until they are as many as the features; a triangle stays a triangle.
             kept = None if factor is None else factor.rows
             if counts.n_rows < counts.n_features and (factor is None or kept is not None):
                 rows = WideRows.of(new, copy=copy)
                 factor = Factor(None, counts, rows if kept is None else kept.merge(rows))
             else:
+                # Ones and features stay apart: `Triangle` copies both into the matrix that LAPACK overwrites.
                 H, rest = new.parts(counts.shift, counts.intercept, scratch)
                 part = ((rest[:, :1], H), rest[:, 1:]) if counts.intercept else ((H,), rest)
                 so_far = () if factor is None else (factor,)
@@ -145,7 +147,7 @@ class Factor:
         return factor
 
     def absorb(self, H: Any, T: Any, *, sample_weight: Any = None) -> Factor:
-        """Add rows: `merge(of(H, T))` for the price of one triangularization.
+        """Add rows: `merge(of(H, T))` at the cost of one triangularization.
 
         Parameters
         ----------
@@ -175,6 +177,7 @@ class Factor:
         counts = self.counts.merge(other.counts)
         if self.counts.weight_sum == 0.0:
             return other
+        # Rows are kept as they are as long as both together are fewer than the features.
         if self.rows and other.rows and self.rows.n_rows + other.rows.n_rows < counts.n_features:
             return Factor(None, counts, self.rows.merge(other.rows))
         return Factor(_stacked(counts, self, other), counts)
@@ -209,6 +212,7 @@ class Factor:
             sigma=sigma[:p],
             right=StoredVectors(Vt[:p, :]),
             UtT=UtT[:p, :],
+            # Directions beyond the rank are rounding noise: what they would explain counts as residual.
             residual=xp.sum(UtT[p:, :] ** 2, axis=0) + centred.left**2,
             discarded=sigma[p:],
         )
@@ -274,6 +278,7 @@ class Factor:
             total = total + self.triangle.left**2
         about_shift = intercept - shift[M:] + xp.matmul(shift[:M], weights)
         for ones, H, T in _pieces(self):
+            # t − hW − b about the shift s: (t − s_T) − (h − s_H)W − (b − s_T + s_H·W).
             error = T - matmul_each(H, weights)
             if self.counts.intercept:
                 error = error - ones * about_shift[..., None, :]
@@ -314,7 +319,9 @@ class Factor:
             return counts.shift
         if self.rows:
             return self.rows.averages((self.rows.root_weight**2 / counts.weight_sum)[None, :])[0, :]
-        R, QtT = self.triangle.R, self.triangle.QtT
+        # The row of the ones column is √Σw·[1 | means about the shift], up to its sign.
+        R = self.triangle.R
+        QtT = self.triangle.QtT
         return counts.shift + array_namespace(R).concat([R[0, 1:], QtT[0, :]]) / R[0, 0]
 
     def centred(self) -> Triangle:
@@ -329,6 +336,7 @@ class Factor:
         R = without_constants(whole.R[1:, 1:], mean[:M], weight_sum)
         QtT = whole.QtT[1:, :]
         left = whole.left
+        # A target's length about its mean is in QᵀT and in what is left of it.
         varies = are_varying(column_lengths(xp.concat([QtT, left[None, :]])), mean[M:], weight_sum)
         return Triangle(R, xp.where(varies, QtT, xp.zeros_like(QtT)), xp.where(varies, left, xp.zeros_like(left)))
 

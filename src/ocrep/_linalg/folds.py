@@ -236,7 +236,7 @@ class FoldFactors:
     plan: FoldPlan
     factors: tuple[Factor | None, ...]
     n_read: int = 0
-    """Rows seen, those of zero weight included."""
+    """Rows seen, with the rows of zero weight."""
 
     def __repr__(self) -> str:
         return f"FoldFactors(n_folds={self.plan.n_folds}, seed={self.plan.seed}, n_rows={self.n_read})"

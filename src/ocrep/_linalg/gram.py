@@ -49,7 +49,7 @@ RESIDUAL_ERROR = 1e-10
 RESIDUAL_SHARE = 1e-4
 # A·R₁⁻¹ with an R₁ from a shifted Cholesky is as good as reflections up to this κ(A).
 REFINED_CONDITION = 1e12
-# Rows like those of the first block leave κ(A·R₁⁻¹) near 1; up to here its Gram matrix costs σ_p at most 10⁻¹⁰.
+# Rows like the rows of the first block leave κ(A·R₁⁻¹) near 1; up to here its Gram matrix costs σ_p at most 10⁻¹⁰.
 ALIKE_CONDITION = 1e3
 
 GramArrays: TypeAlias = tuple[Array, Array, Array, Array]
@@ -240,7 +240,7 @@ class PreconditionedSums:
 
     @classmethod
     def from_first_block(cls, block: Encoded, *, intercept: bool) -> PreconditionedSums | None:
-        """The sums of no rows yet, R₁ that of a first block by reflections; None if that is too ill conditioned."""
+        """The sums of no rows yet, with R₁ of a first block by reflections; None if R₁ is too ill conditioned."""
         first = Factor.fold([block], intercept=intercept)
         triangle = first.triangle
         n_rows, k = triangle.R.shape
@@ -294,7 +294,7 @@ def refined(sums: PreconditionedSums) -> tuple[Factor, Spectrum] | None:
 
 
 def are_alike(sums: PreconditionedSums) -> bool:
-    """Whether all rows were so much like the first block, which gave R₁, that A·R₁⁻¹ is well conditioned."""
+    """Whether A·R₁⁻¹ is well conditioned, that is, all rows are like the first block, which gave R₁."""
     lam = array_namespace(sums.products.FF).linalg.eigvalsh(sums.products.FF)
     return float(lam[0]) * ALIKE_CONDITION**2 > float(lam[-1])
 

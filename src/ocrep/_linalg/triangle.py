@@ -13,9 +13,9 @@ Cholesky. Where FᵀF is known and squaring is harmless (`gram.py`), the same tr
 FᵀT, and the length of what is left of a target, the root of ‖t‖² − ‖z‖². That difference cancels, so it counts only as
 far as it exceeds its own rounding error.
 
-SVD and rank. σ and V of R are those of F. On the host this is LAPACK's SVD; on a GPU, where that is many times slower,
-the polar decomposition by products and QR, which certifies itself. Singular values up to max(M, 64)·ε·σ₁ are rounding
-noise (`rank_tolerance`, the only place that says so), and so are centred columns of length up to 4·ε·|mean|·√Σw.
+SVD and rank. R has the σ and V of F. On the host this is LAPACK's SVD; on a GPU, where that is many times slower, the
+polar decomposition by products and QR, which certifies itself. Singular values up to max(M, 64)·ε·σ₁ are rounding noise
+(`rank_tolerance`, the only place that says so), and so are centred columns of length up to 4·ε·|mean|·√Σw.
 """
 
 from __future__ import annotations

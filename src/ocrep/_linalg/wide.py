@@ -333,6 +333,7 @@ class WideProblem:
             discarded=sigma[:0],
             left=LeftVectors(U, part.rows.T, root),
         )
+        # Held-out rows about the mean of the fitted rows A, times V = AᵀU/σ; their products with A are part of K.
         return self._fit(part, spectrum, X - self._held_out_root(part) * _mean_of(K, part), U / sigma)
 
     def by_coordinates(self, part: Split) -> HeldOut:
@@ -406,6 +407,7 @@ class _Centring:
             return cls(None)
         xp = array_namespace(root)
         size = xp.linalg.vector_norm(root)
+        # Root weights are positive, so the sum does not cancel.
         v = xp.concat([root[:1] + size, root[1:]])
         return cls(v / xp.sqrt(size * (size + root[0])))
 
@@ -456,8 +458,9 @@ def _proved_eigenvalues(K: Array, first: int, noise: float) -> tuple[Array, Arra
 
 
 def _condition_bound(C: Array, R: Array) -> float:
-    """A lower bound of κ(R), C = RᵀR, at a fraction of the price of eigenvalues: two steps of the power method."""
+    """A lower bound of κ(R), C = RᵀR, at a fraction of the cost of eigenvalues: two steps of the power method."""
     xp = array_namespace(R)
+    # A start that is the same each time, and that no matrix of data is likely to be orthogonal to.
     b = xp.cos(xp.arange(R.shape[0], dtype=xp.float64, device=device_of(R)) ** 2)[None, :]
     large = xp.matmul(b, C)
     larger = xp.matmul(large, C)

@@ -242,8 +242,8 @@ MOST_GROUPS = 1024
 def keys_of(groups: np.ndarray) -> np.ndarray:
     """Numbers by their value as float64, in their order; texts, and all other objects, by a hash.
 
-    The bits of positive numbers are in the order of the numbers once the sign bit is set, and those of negative ones
-    once all bits are flipped.
+    The bits of positive numbers are in the order of the numbers once the sign bit is set, and the bits of
+    negative numbers once all are flipped.
     """
     if groups.dtype.kind in "mM":
         groups = groups.astype("datetime64[ns]" if groups.dtype.kind == "M" else "timedelta64[ns]").astype(np.int64)
@@ -251,6 +251,7 @@ def keys_of(groups: np.ndarray) -> np.ndarray:
         bits = (groups.astype(np.float64) + 0.0).view(np.uint64)  # −0 + 0 = 0
         return np.where(bits & _SIGN, ~bits, bits | _SIGN)
     values = groups.tolist()
+    # Groups are few, and a hash takes longer than a look-up.
     known = {value: _key(value) for value in set(values)}
     return np.array([known[value] for value in values], dtype=np.uint64)
 

@@ -114,7 +114,8 @@ def checked(
 ) -> Block:
     """Rows with finite inputs, targets as labels or numbers, weights, and the keys of their groups if they need some.
 
-    `shape` is that of earlier targets; `inputs=False` says that X was not read, `whole` that these are all rows.
+    `shape` is the shape of earlier targets without their rows; `inputs=False` says that X was not read, and `whole`
+    that these are all rows.
     """
     if inputs:
         check_shape(block.X.shape, place=place_of(block))
@@ -220,7 +221,7 @@ def check_labels(block: Block) -> Array:
             f"{place_of(block)}y has the shape {tuple(y.shape)}, but a classifier needs one label per row, or a column "
             "of 0 and 1 for each label. Unknown label type."
         )
-    if not isinstance(y, np.ndarray):
+    if not isinstance(y, np.ndarray):  # on a device labels are numbers
         xp = array_namespace(y)
         if xp.isdtype(y.dtype, "real floating"):
             _check_whole(y, block)

@@ -146,6 +146,7 @@ class FileSource(Source):
 
     def stated_range(self) -> Range | None:
         """The union of what the files state."""
+        # Rows of zero weight have no part in the range, but in the files' statistics.
         if self._roles.weight is not None:
             return None
         ranges = []
@@ -175,32 +176,31 @@ class FileSource(Source):
                 break
             first += 1
             skip -= stated
-        yield from skip_rows(self._read_from(first, roles), skip)
+        # The rows of a file in which the reading begins are read and left out, since only whole files can be skipped.
+        blocks = chain.from_iterable(self._blocks_of(number, roles) for number in range(first, len(self._parts)))
+        yield from skip_rows(blocks, skip)
 
-    def _read_from(self, first: int, roles: Roles) -> Iterator[Block]:
-        for number in range(first, len(self._parts)):
-            with self._parts[number].reading():
-                yield from self._blocks_of(self._parts[number], number, roles)
-
-    def _blocks_of(self, part: Reader, number: int, roles: Roles) -> Iterator[Block]:
+    def _blocks_of(self, number: int, roles: Roles) -> Iterator[Block]:
+        part = self._parts[number]
         names = list(dict.fromkeys([*roles.inputs, *roles.others]))
         start = 0
-        # Types for the columns of text files, so that no file's first rows decide them anew.
-        for batch in part.batches(names, {name: self._text_type(name) for name in names}):
-            if not batch.num_rows:
-                continue
-            labels = [self._target_values(batch, name, part.name, start) for name in roles.targets]
-            yield Block(
-                _numbers_of(batch, roles.inputs),
-                None if not labels else labels[0] if self._one_target else np.column_stack(labels),
-                None if roles.weight is None else _numbers(batch.column(roles.weight)),
-                part.name,
-                number,
-                start,
-                roles.inputs,
-                None if roles.groups is None else _group_values(batch.column(roles.groups)),
-            )
-            start += batch.num_rows
+        with part.reading():
+            # Types for the columns of text files, so that no file's first rows decide them anew.
+            for batch in part.batches(names, {name: self._text_type(name) for name in names}):
+                if not batch.num_rows:
+                    continue
+                labels = [self._target_values(batch, name, part.name, start) for name in roles.targets]
+                yield Block(
+                    _numbers_of(batch, roles.inputs),
+                    None if not labels else labels[0] if self._one_target else np.column_stack(labels),
+                    None if roles.weight is None else _numbers(batch.column(roles.weight)),
+                    part.name,
+                    number,
+                    start,
+                    roles.inputs,
+                    None if roles.groups is None else _group_values(batch.column(roles.groups)),
+                )
+                start += batch.num_rows
 
     def _text_type(self, name: str) -> Any:
         """The Arrow type that a column of a text file is read as."""
@@ -261,7 +261,7 @@ def _numbers_of(batch: Any, names: Sequence[str]) -> np.ndarray:
 
 
 def _whole_numbers(words: Any, name: str, path: str, start: int) -> np.ndarray:
-    """A text file's numbers, integers if all are: float64 cannot tell 2⁵³ from 2⁵³ + 1."""
+    """A text file's numbers, integers if all are: float64 holds 2⁵³ + 1 as 2⁵³."""
     values = numbers_of(words)
     if values is None:
         place, word = first_other(words, numbers_of)

@@ -248,7 +248,7 @@ class ScanRows(Rows):
         self.check(needs)
         self._fingerprints = self.fingerprints()
         first = self._first_block()
-        self._first = None  # it may be large
+        self._first = None  # not kept: it may be large
         self._labels = needs.labels
         self._grouped = needs.groups
         self._n_inputs = first.X.shape[1]
@@ -279,6 +279,7 @@ class ScanRows(Rows):
         done = skip
         self.n_parts_read = 0
         self.scan.source.check_unchanged(self._fingerprints)
+        # A stream goes on behind its first block, which the survey has looked at.
         blocks = self.scan.source.blocks(inputs=inputs, skip=skip) if self._opened is None else self._opened
         self._opened = None
         for block in blocks:
@@ -295,6 +296,7 @@ class ScanRows(Rows):
             self.n_parts_read = block.part_number + 1
             done += block.X.shape[0]
             yield block
+            # After the block was used, so that what is reported is done.
             if self.scan.progress is not None:
                 self.scan.progress(done, self.n_rows)
         self.scan.source.check_unchanged(self._fingerprints)
@@ -312,7 +314,7 @@ class ScanRows(Rows):
         return self._first_block().groups is not None if stated is None else stated
 
     def _first_block(self) -> Block:
-        """The first rows; those of a source that can be read only once are kept for when it is."""
+        """The first rows; a source that can be read only once gives them again when it is read on."""
         if self._first is None:
             self.scan.source.check()
             blocks = self.scan.source.blocks()
@@ -329,6 +331,7 @@ class ScanRows(Rows):
         source = self.scan.source
         counted = needs.labels and (classes is None or needs.totals)
         look = replace(needs, totals=counted)
+        # The first block gives types and shapes, and stands for all rows where they can be read only once.
         survey = Survey.of(first, replace(needs, totals=False, groups=False))
         if not self.once and (needs.range or counted or needs.groups or needs.sample):
             # Rows of a class of weight 0 have no part in the range, but files state the range of all rows.
@@ -340,6 +343,7 @@ class ScanRows(Rows):
                 self._range = None if source.range_is_observed else stated
                 low, high = stated or survey.range
                 known = survey
+                # Targets and groups are read without the inputs, which are most of a file.
                 if counted or needs.groups:
                     known = self._survey_of_all(replace(look, range=False), inputs=False)
                 survey = replace(known, low=low, high=high, dtype=survey.dtype, columns=survey.columns)

@@ -32,7 +32,7 @@ from ocrep._rows.block import Block, listed, smallest_keys
 
 
 SAMPLE_ROWS = 10_000
-"""How many distinct rows a sample holds; fewer if there are so many inputs that the sample would not be small."""
+"""How many distinct rows a sample holds; fewer where many inputs would make the sample large."""
 _LEAST_ROWS = 1_000
 _MOST_ENTRIES = 2**24
 # Rows that a sample keeps of each label, however rare the label is, if it has them.
@@ -77,6 +77,7 @@ class RowSample:
         size = min(size, max(_LEAST_ROWS, _MOST_ENTRIES // max(1, X.shape[1])))
         hashes = _hashes(X, y, block.groups, labels=labels)
         rows = np.arange(len(hashes)) if counted is None else np.flatnonzero(to_host(counted) > 0.0)
+        # Before anything is copied; for each label a few rows must be found among all.
         if not every_label:
             rows = rows[_smallest(hashes[rows], size)]
         weight = np.ones(len(rows)) if block.weight is None else to_host(block.weight)[rows]
@@ -108,6 +109,7 @@ class RowSample:
 
         That chance is the share of hashes up to the largest that was kept, of all rows or of the rows of its label.
         """
+        # Uniform in (0, 1); the half keeps a hash of 0 from a chance of 0.
         shares = (self.hashes + 0.5) / 2.0**64
         chances = np.full(len(shares), 1.0 if len(shares) < self.size else shares[self.size - 1])
         if self.every_label and self.y is not None:
@@ -129,6 +131,7 @@ class RowSample:
         weight = np.concatenate([self.weight, other.weight])
         y = None if self.y is None or other.y is None else np.concatenate([self.y, other.y])
         kept, weight = _kept(hashes, y, weight, self.size, every_label=self.every_label)
+        # Nothing new was kept: the large arrays need not be copied.
         if len(kept) == len(self.hashes) and kept.max() < len(kept) and np.array_equal(weight, self.weight):
             return self
         both = [self.X, other.X]
@@ -189,6 +192,7 @@ def _text_numbers(labels: np.ndarray) -> np.ndarray:
 
 def _smallest(hashes: np.ndarray, size: int) -> np.ndarray:
     """The rows of at least `size` distinct hashes that are smaller than all others; all rows if they are fewer."""
+    # Equal rows have equal hashes, so the `size` smallest may be fewer distinct ones: then twice as many are tried.
     n = size
     while n < len(hashes):
         rows = np.flatnonzero(hashes < np.partition(hashes, n)[n])
@@ -239,7 +243,7 @@ class Survey:
     """Ranges, labels and shapes of some rows."""
 
     n_rows: int
-    """All rows, those of zero weight included."""
+    """All rows, with the rows of zero weight."""
     weight_sum: float
     low: np.ndarray
     """The least value of each input among rows of positive weight, ∞ if there is none or it was not asked for."""
