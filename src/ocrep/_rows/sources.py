@@ -10,12 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-<<<<<<< HEAD
-=======
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain
->>>>>>> b957d46 (Comment why, where a reader of rows and factors would ask; read a file's blocks in one function)
 from typing import Any
 
 import numpy as np
