@@ -1,6 +1,7 @@
 """The fast routes to a factor against a full SVD, and the switch between them on both sides."""
 
 import itertools
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -11,17 +12,18 @@ from support.problems import smooth_problem
 from support.routes import factored, problem
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.gram import (
     ALIKE_CONDITION,
     PROVED_CONDITION,
     REFINED_CONDITION,
     RESIDUAL_SHARE,
-    FoldGrams,
     GramSums,
     PreconditionedSums,
     refined,
     shifted_root,
 )
+from ocrep._linalg.solve import ByFold
 from ocrep._linalg.triangle import Products, root
 
 N, M, BLOCK = 3000, 24, 500
@@ -361,7 +363,8 @@ def fold_grams(n_folds, intercept, seed=0):
     first = rng.standard_normal((6, 3)), rng.standard_normal((6, 2)), None
     start = GramSums.of(first, intercept=intercept)  # all folds are about its shift
     parts = [(rng.standard_normal((4, 3)), rng.standard_normal((4, 2)), None) for _ in range(n_folds - 1)]
-    return FoldGrams((start, *(GramSums(None, start.counts.without_rows()).add(part) for part in parts)))
+    empty = GramSums(None, start.counts.without_rows())
+    return replace(ByFold.of_sums(empty, FoldPlan(n_folds)), summaries=(start, *map(empty.add, parts)))
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 4, 7])
@@ -369,7 +372,7 @@ def fold_grams(n_folds, intercept, seed=0):
 def test_a_complement_is_the_sum_of_the_others(n_folds, intercept):
     folds = fold_grams(n_folds, intercept)
     for v, complement in enumerate(folds.complements()):
-        others = [sums for k, sums in enumerate(folds.sums) if k != v]
+        others = [sums for k, sums in enumerate(folds.summaries) if k != v]
         assert complement.counts.n_rows == sum(sums.counts.n_rows for sums in others)
         for ours, *each in zip(complement.sums, *(sums.sums for sums in others), strict=True):
             np.testing.assert_allclose(ours, np.sum(each, axis=0), rtol=1e-13, atol=1e-13)

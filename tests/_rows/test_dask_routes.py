@@ -107,7 +107,7 @@ def test_a_first_block_is_found_however_the_rows_are_cut(heights, looks):
     rows = Counted(H, t, heights=heights)
     model, here = rows.fit(gamma="kfold"), TikhonovRegressor("kfold").fit(H, t)
     np.testing.assert_allclose(model.gamma_, here.gamma_, rtol=1e-6)
-    np.testing.assert_allclose(model.output_coef_, here.output_coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.coef_, here.coef_, rtol=1e-6, atol=1e-9)
     assert rows.n_passes == looks + 1
 
 

@@ -284,7 +284,7 @@ def test_a_file_that_is_not_a_checkpoint_raises_and_is_not_overwritten(interrupt
     with pytest.raises(ValueError, match=r"not a checkpoint .*it is a single array"):
         interrupted(PinvRegressor(30, random_state=0, **PAPER))
     with checkpoint.open("wb") as file:
-        np.savez(file, format=np.array("ocrep checkpoint 2"), fit=np.array("x"))
+        np.savez(file, format=np.array("ocrep checkpoint 3"), fit=np.array("x"))
     with pytest.raises(ValueError, match=r"not a checkpoint .*it lacks digest, fingerprints, n_rows, stage"):
         interrupted(PinvRegressor(30, random_state=0, **PAPER))
     with checkpoint.open("wb") as file:

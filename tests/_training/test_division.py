@@ -330,8 +330,9 @@ def test_given_folds_are_as_many_as_there_are_and_are_stored():
         assert model.folds_.factors[v].counts.n_rows == np.sum(groups == v)
     again = model.with_gamma(rules.OCRePCV(split="given"))
     assert again.gamma_ == TikhonovRegressor(rules.OCRePCV(split="given")).fit(X, y, groups=groups).gamma_
+    assert model.with_gamma("kfold").gamma_ == model.gamma_  # by its name, a rule reads the folds that there are
     with pytest.raises(rules.NotApplicable, match="split='given'"):
-        model.with_gamma("kfold")
+        model.with_gamma(rules.KFold(n_folds=5))
 
 
 def test_the_size_of_a_layer_is_chosen_on_folds_by_group():
@@ -369,20 +370,19 @@ def of_unknown_height(*arrays):
 
 
 MISTAKES = {
-    "groups that no rule reads": (lambda X, y, g: TikhonovRegressor("gcv").fit(X, y, groups=g), "does not read them"),
-    "groups beside content": (lambda X, y, g: TikhonovRegressor("kfold").fit(X, y, groups=g), "does not read them"),
-    "groups beside blocks": (
+    "groups without folds": (lambda X, y, g: TikhonovRegressor("gcv").fit(X, y, groups=g), "no folds that go by"),
+    "groups and folds by blocks": (
         lambda X, y, g: TikhonovRegressor(rule_of("blocks")).fit(X, y, groups=g),
-        "does not read them",
+        "no folds that go by groups",
     ),
     "groups to a scan": (
         lambda X, y, g: TikhonovRegressor(rule_of("groups")).fit(scan([(X, y, None, g)]), groups=g),
         "names targets, weights and groups itself",
     ),
-    "no groups": (lambda X, y, g: TikhonovRegressor(rule_of("groups")).fit(X, y), "but they have none"),
+    "no groups": (lambda X, y, g: TikhonovRegressor(rule_of("groups")).fit(X, y), "these rows have none"),
     "no groups in a block": (
         lambda X, y, g: TikhonovRegressor(rule_of("groups")).fit(scan([(X, y)])),
-        "block 0: The rule for gamma divides the rows by groups",
+        "block 0: The folds go by groups, but these rows have none",
     ),
     "another length": (
         lambda X, y, g: TikhonovRegressor(rule_of("given")).fit(X, y, groups=g[1:]),
@@ -406,17 +406,17 @@ MISTAKES = {
     ),
     "too few groups": (
         lambda X, y, g: TikhonovRegressor(rule_of("groups")).fit(X, y, groups=g % 4),
-        "of 4 group\\(s\\).*needs at least 5.*set n_folds to 4",
+        "of 4 groups, which cannot fill 5 folds: use 4",
     ),
     "too few groups of a scan": (
         lambda X, y, g: TikhonovRegressor(rule_of("groups")).fit(scan([(X, y, None, g % 4)])),
-        "of 4 group\\(s\\).*needs at least 5",
+        "of 4 groups, which cannot fill 5 folds",
     ),
     "too few groups in a stream": (
         lambda X, y, g: TikhonovRegressor(rule_of("groups")).fit(scan(iter([(X, y, None, 0 * g)]))),
         "fell into one",
     ),
-    "one given fold": (lambda X, y, g: TikhonovRegressor(rule_of("given")).fit(X, y, groups=0 * g), "at least 2"),
+    "one given fold": (lambda X, y, g: TikhonovRegressor(rule_of("given")).fit(X, y, groups=0 * g), "in the same fold"),
     "too many given folds": (
         lambda X, y, g: TikhonovRegressor(rule_of("given")).fit(*many_groups()),
         "makes a fold of each",

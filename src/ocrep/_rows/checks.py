@@ -186,8 +186,8 @@ def check_groups(block: Block, wanted: bool) -> np.ndarray | None:
         )
     if groups is not None and not wanted:
         raise ValueError(
-            f"{place_of(block)}Groups were given, but this rule for gamma has no folds that could go by groups: use "
-            "gamma='kfold' or 'ocrep_cv', or leave groups out."
+            f"{place_of(block)}Groups were given, but gamma has no folds that go by groups: use gamma='kfold' or "
+            "'ocrep_cv', or leave groups out."
         )
     if groups is None:
         return None

@@ -91,12 +91,12 @@ def select(candidates: Sequence[Candidate], rows: Rows, most_rows: int, report: 
 
     `report(number, score)` is called after each.
     """
+    # A row of a sample does not know its number among all rows.
+    sampled = all(recipe.folds is None or recipe.folds.split != "blocks" for _, recipe in candidates)
+    check_candidates([recipe for _, recipe in candidates], rows, sampled=sampled)
     candidates = [(parameters, recipe.for_rows(rows)) for parameters, recipe in candidates]
     recipes = [recipe for _, recipe in candidates]
     plans = [recipe.folds or FoldPlan() for recipe in recipes]
-    # A row of a sample does not know its number among all rows.
-    sampled = all(plan.split != "blocks" for plan in plans)
-    check_candidates(recipes, rows, sampled=sampled)
     rounds = _rounds(rows, needs_of_all([recipe.needs for recipe in recipes]), most_rows, sampled=sampled)
     last = rounds[-1]
     alike = np.array_equal(last.survey.low, last.survey.high)

@@ -207,9 +207,9 @@ class Training:
 
 def train(recipe: Recipe, rows: Rows) -> Training:
     """Learn from all rows."""
-    recipe = recipe.for_rows(rows)
     if rows.once or not rows.local or rows.checkpoint is not None:  # rows in memory can give all that a recipe asks for
         check_rows(recipe, rows)
+    recipe = recipe.for_rows(rows)
     learned = Learned.of(recipe, rows.survey(recipe.needs), rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
     training = finish(recipe, learned, factor_rows(recipe, learned, rows, checkpoint), rows)

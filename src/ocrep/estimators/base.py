@@ -185,7 +185,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self._store(self._train(open_rows(X, y, sample_weight, groups)))
+            self._store(self._train(open_rows(X, y, sample_weight, self._groups_of(X, y, groups))))
             warn_of(self.choice_)
         return self
 
@@ -270,6 +270,11 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
     def _layer(self) -> tuple[RandomLayer | None, bool]:
         """The hidden layer, not drawn yet, and whether its size is chosen; None for features of the user's own."""
         return None, False
+
+    def _groups_of(self, X: Any, y: Any, groups: Any) -> Any:
+        """The groups that make the folds."""
+        del X, y
+        return groups
 
     def _train(self, rows: Rows) -> Training:
         return train(self._recipe(), rows)

@@ -232,30 +232,13 @@ class _Search(ClosedForm):
         self.best_score_ = float(self.cv_results_["mean_test_score"][selection.best])
         return selection.training
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Compare the candidates, and train the best on all rows; the parameters are those of `PinvRegressor.fit`.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Inputs, or `ocrep.scan(…)`, or a Dask array or dataframe.
-        y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression or indicators of several labels
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights ≥ 0.
-        groups : array-like of shape (n_samples,), default=None
-            The group of each row: rows of a group are in the same fold. A splitter given as `cv` gets them too.
-
-        Returns
-        -------
-        self
-            The fitted estimator. If `fit` fails, it is left as it was.
-        """
-        if not isinstance(self.cv, Integral):  # its splits are folds that are given row by row
-            groups = folds_by_splitter(self.cv, X, y, groups)
-        elif isinstance(self.cv, bool) or self.cv < 2:
+    def _groups_of(self, X: Any, y: Any, groups: Any) -> Any:
+        """The groups that make the folds: those given, or the splits of a splitter, row by row."""
+        if not isinstance(self.cv, Integral):
+            return folds_by_splitter(self.cv, X, y, groups)
+        if isinstance(self.cv, bool) or self.cv < 2:
             raise ValueError(f"cv={self.cv!r} must be a number of folds ≥ 2, or a splitter such as KFold(5).")
-        return super().fit(X, y, sample_weight, groups)
+        return groups
 
     def _candidate(self, number: int, own: dict[str, Any], common: dict[str, Any]) -> Candidate:
         try:

@@ -249,9 +249,28 @@ class Rule(Documented, ABC):
         return self
 
     def with_folds(self, plan: FoldPlan) -> Self:
-        """The same rule with another division of the rows; a rule without folds stays as it is."""
-        del plan
-        return self
+        """Give the same rule for another division of the rows into folds.
+
+        Parameters
+        ----------
+        plan : FoldPlan
+            The division, such as `folds_.plan` of a fitted model.
+
+        Returns
+        -------
+        Rule
+            A new rule; a rule without folds is returned as it is.
+
+        Examples
+        --------
+        >>> from ocrep import rules
+        >>> rules.KFold().with_folds(rules.KFold(n_folds=5, split="groups").folds)
+        KFold(n_folds=5, split='groups')
+        """
+        if self.folds is None:
+            return self
+        options: Any = {name: getattr(plan, name) for name in ("n_folds", "seed", "split", "block_length")}
+        return replace(self, **options)  # type: ignore[type-var]
 
     @classmethod
     def named(cls) -> tuple[Self, ...]:

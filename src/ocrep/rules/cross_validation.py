@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
@@ -122,10 +122,6 @@ class FoldRule(HeldOutRule):
     def folds(self) -> FoldPlan:  # type: ignore[override]
         """The division of the rows."""
         return FoldPlan(self.n_folds, self.seed, self.split, self.block_length)
-
-    def with_folds(self, plan: FoldPlan) -> Self:
-        """The same rule with another division of the rows."""
-        return replace(self, n_folds=plan.n_folds, seed=plan.seed, split=plan.split, block_length=plan.block_length)
 
     def choose(
         self,
