@@ -174,19 +174,6 @@ class WideRows:
         ones = [root] if intercept else []
         return xp.concat([*ones, self.features(shift[:M])], axis=1), root * (self.T - shift[M:])
 
-    def transposed_times(self, x: Array, shift: Array | None) -> Array:
-        """Aᵀx, M × k."""
-        xp = array_namespace(x)
-        total = xp.zeros((self.n_features, x.shape[1]), dtype=xp.float64, device=device_of(x))
-        for rows, A in self.pieces(shift):
-            total = total + xp.matmul(xp.matrix_transpose(A), x[rows, :])
-        return total
-
-    def products_with(self, H: Array, shift: Array | None) -> Array:
-        """HAᵀ."""
-        xp = array_namespace(H)
-        return xp.concat([xp.matmul(H, xp.matrix_transpose(A)) for _, A in self.pieces(shift)], axis=1)
-
     def _scaled(self, A: Array, rows: slice) -> Array:
         """√w·A, and A itself where all weights are 1."""
         root = self.root_weight[rows]
@@ -237,11 +224,15 @@ class RowVectors:
         combined = xp.matmul(self.B, x / self.D[:, None])
         # The leading axes become columns, so that the rows are read once for all of them.
         flat = xp.reshape(xp.moveaxis(combined, -2, 0), (self.B.shape[0], prod(several) * k))
-        found = self.rows.transposed_times(flat, self.shift)
-        return xp.moveaxis(xp.reshape(found, (self.n_features, *several, k)), 0, -2)
+        total = xp.zeros((self.n_features, flat.shape[1]), dtype=xp.float64, device=device_of(flat))
+        for rows, A in self.rows.pieces(self.shift):
+            total = total + xp.matmul(xp.matrix_transpose(A), flat[rows, :])
+        return xp.moveaxis(xp.reshape(total, (self.n_features, *several, k)), 0, -2)
 
     def coordinates(self, H: Array) -> Array:
-        return array_namespace(H).matmul(self.rows.products_with(H, self.shift), self.B) / self.D
+        xp = array_namespace(H)
+        products = [xp.matmul(H, xp.matrix_transpose(A)) for _, A in self.rows.pieces(self.shift)]
+        return xp.matmul(xp.concat(products, axis=1), self.B) / self.D
 
 
 @dataclass(frozen=True, slots=True, eq=False)
