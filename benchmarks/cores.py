@@ -73,14 +73,13 @@ def floor(X: np.ndarray, y: np.ndarray, cores: int) -> None:
 @contextmanager
 def phases() -> Iterator[dict[str, float]]:
     """Seconds in the parts of a fit, as they are entered."""
-    from ocrep._linalg.passes import LocalPasses
-    from ocrep._linalg.solve import _Run
+    from ocrep._linalg import solve
     from ocrep._rows.memory import MemoryRows
     from ocrep.rules import Rule
 
     spent: dict[str, float] = {}
-    places = {"survey": (MemoryRows, "survey"), "first rows": (_Run, "start"), "pass": (LocalPasses, "accumulate")}
-    places |= {"proof": (_Run, "_solved"), "rule": (Rule, "choose")}
+    places = {"survey": (MemoryRows, "survey"), "first rows": (solve, "_start"), "reading": (solve, "accumulate")}
+    places |= {"proof": (solve, "_factored"), "rule": (Rule, "choose")}
     before = {name: getattr(*place) for name, place in places.items()}
 
     def timing(name: str) -> Callable[..., object]:
