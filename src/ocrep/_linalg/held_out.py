@@ -185,10 +185,10 @@ class HeldOutSums:
         width = max(encoder.n_features, self.B.shape[1])
         return chunk_rows(width, workers, copies=self.copies, n_held=self.n_matrices)
 
-    def add(self, block: Block, encode: ChunkEncoder) -> HeldOutSums:
+    def add(self, block: Block, chunks: ChunkEncoder) -> HeldOutSums:
         sums = self
-        for chunk in encode.chunks(block):
-            encoded, scratch = encode.in_workspace(chunk)
+        for chunk in chunks.cut(block):
+            encoded, scratch = chunks.in_workspace(chunk)
             sums = sums._plus(*self._of(Encoded.of(*encoded), fold_numbers(chunk, self.plan), scratch))
         return sums
 

@@ -5,8 +5,8 @@ rows in memory, files and Dask partitions:
 
     rows.accumulate(step, merge)      calls step(part) where each part lies, and merges what comes back
       step(part)                      reads the part block by block, shares its blocks among workers
-        summary.add(block, encode)    cuts a block by folds and into chunks, and adds each chunk
-          encode(chunk)               H, T and weights of some hundred or thousand rows, in memory that is used again
+        summary.add(block, chunks)    cuts a block by folds and into chunks, and adds each chunk
+          chunks.in_workspace(chunk)  H, T and weights of some hundred or thousand rows, in memory that is used again
 
 Reading is done by one thread; encoding and adding, which take nearly all the time, by all. H exists only for the chunks
 that workers hold, so memory does not grow with the rows. Which chunk goes to which summary does not depend on timing:
@@ -119,7 +119,7 @@ class Summary(Protocol):
     def chunk_size(self, encoder: Encoder, workers: int) -> int:
         """Rows that each of some workers adds at a time."""
 
-    def add(self, block: Block, encode: ChunkEncoder) -> Self:
+    def add(self, block: Block, chunks: ChunkEncoder) -> Self:
         """The summary with the rows of one more block; this object is not used again."""
 
     def merge(self, other: Self) -> Self:
@@ -133,7 +133,7 @@ class Checkpoint(Protocol):
     def stage(self) -> str | None:
         """The route that was being accumulated when the fit was interrupted; None in a new fit."""
 
-    def run(self, start: Any, encode: ChunkEncoder) -> Any:
+    def run(self, start: Any, chunks: ChunkEncoder) -> Any:
         """Accumulate all rows, saving the summary now and then."""
 
     def save(self, summary: Any) -> None:
@@ -153,15 +153,9 @@ class ChunkEncoder:
         self._beside = 1 + encoder.n_targets if encoder.n_targets <= _FEW_TARGETS else 0
         self._own = local()
 
-    def chunks(self, block: Block) -> Iterator[Block]:
-        """A block in even pieces of at most `size` rows."""
-        n_rows = len(block)
-        if self.size is None or n_rows <= self.size:
-            yield block
-            return
-        even = math.ceil(n_rows / math.ceil(n_rows / self.size))
-        for start in range(0, n_rows, even):
-            yield block[start : start + even]
+    def cut(self, block: Block) -> Iterator[Block]:
+        """A block in chunks."""
+        return iter([block]) if self.size is None else cut(block, self.size)
 
     def in_workspace(self, chunk: Block) -> tuple[Encoded, np.ndarray | None]:
         """A chunk in the memory of this thread, and that memory, with room for a column of ones and a few targets."""
@@ -178,17 +172,28 @@ class ChunkEncoder:
         return self.encoder.encode(chunk)
 
 
-def accumulate(rows: Rows, encoder: Encoder, start: AnySummary, ahead: Iterator[Block] | None = None) -> AnySummary:
-    """The summary of all rows, wherever they lie; `ahead` are all blocks of local rows, if reading has begun."""
-    step = partial(accumulate_part, encoder, start, ahead=ahead)
+def cut(block: Block, size: int) -> Iterator[Block]:
+    """A block in even pieces of at most `size` rows."""
+    n_rows = len(block)
+    if n_rows <= size:
+        yield block
+        return
+    even = math.ceil(n_rows / math.ceil(n_rows / size))
+    for start in range(0, n_rows, even):
+        yield block[start : start + even]
+
+
+def accumulate(rows: Rows, encoder: Encoder, start: AnySummary, opened: Iterator[Block] | None = None) -> AnySummary:
+    """The summary of all rows, wherever they lie; `opened` are all blocks of rows whose reading has begun."""
+    step = partial(accumulate_part, encoder, start, opened=opened)
     return rows.accumulate(step, type(start).merge)
 
 
 def accumulate_part(
-    encoder: Encoder, start: AnySummary, part: Rows, *, ahead: Iterator[Block] | None = None
+    encoder: Encoder, start: AnySummary, part: Rows, *, opened: Iterator[Block] | None = None
 ) -> AnySummary:
     """The summary of rows that are read here, merged from those of the workers."""
-    blocks = part.blocks(encoder.code, encoder.block_size) if ahead is None else ahead
+    blocks = part.blocks(encoder.code, encoder.block_size) if opened is None else opened
     first = list(islice(blocks, 2))
     if not first:
         raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
@@ -197,20 +202,21 @@ def accumulate_part(
     n_rows = len(first[0])
     workers = _workers(start, encoder, n_rows)
     chunk_size = _chunk_size(start, encoder, workers)
-    encode = ChunkEncoder(encoder, chunk_size)
+    chunks = ChunkEncoder(encoder, chunk_size)
 
     def step(so_far: AnySummary | None, block: Block) -> AnySummary:
-        return (start if so_far is None else so_far).add(block, encode)
+        return (start if so_far is None else so_far).add(block, chunks)
 
     blocks = chain(first, blocks)
     if workers == 1:
         return _merged(share(step, blocks, 1))
-    # Workers take pieces of which each fold gets about a chunk, and where all rows are known each as many.
+    # A worker takes so many rows at a time that each fold gets about one chunk; if the number of all rows is known, all
+    # workers get equal shares. Rows in memory are then cut anew, since slices cost nothing.
     size = item_rows(min(chunk_size or 1, n_rows), workers, start.n_matrices, part.n_in_memory)
     if part.n_in_memory is not None:
         items = part.blocks(encoder.code, size)
     else:
-        items = chain.from_iterable(ChunkEncoder(encoder, size).chunks(block) for block in blocks)
+        items = chain.from_iterable(cut(block, size) for block in blocks)
     waiting = items_waiting(workers, size, first[0].X.shape[1])
     # Where a summary is one matrix, a second one for each worker lets others help a slow one.
     states_each = STATES_EACH if start.n_matrices == 1 and not start.merges_in_pairs else 1

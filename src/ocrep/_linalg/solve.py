@@ -141,22 +141,22 @@ class ByFold:
             return most
         return max(width, min(most, room(width, workers, self.copies, self.n_matrices) // max(1, width)))
 
-    def add(self, block: Block, encode: ChunkEncoder) -> ByFold:
+    def add(self, block: Block, chunks: ChunkEncoder) -> ByFold:
         summaries = list(self.summaries)
         for v, rows in split_by_fold(block, self.plan):
-            for chunk in encode.chunks(rows):
-                summaries[v] = self._added(summaries[v], chunk, encode)
+            for chunk in chunks.cut(rows):
+                summaries[v] = self._added(summaries[v], chunk, chunks)
         return replace(self, summaries=tuple(summaries), n_read=self.n_read + len(block))
 
-    def _added(self, summary: Any, chunk: Block, encode: ChunkEncoder) -> Any:
+    def _added(self, summary: Any, chunk: Block, chunks: ChunkEncoder) -> Any:
         if self.route != "reflections":
-            return summary.add(*encode.in_workspace(chunk))
+            return summary.add(*chunks.in_workspace(chunk))
         # Rows fewer than features are kept as they are, so they must not lie in memory that is used again.
-        if len(chunk) < (encode.encoder.n_features or 0):
+        if len(chunk) < (chunks.encoder.n_features or 0):
             # The rows of a fold were copied when they were cut out; without folds H may be a view of a user's array.
-            kept = encode.in_new_memory(chunk)
+            kept = chunks.in_new_memory(chunk)
             return Factor.fold([kept], intercept=self.intercept, start=summary, copy=self.plan is None)
-        encoded, scratch = encode.in_workspace(chunk)
+        encoded, scratch = chunks.in_workspace(chunk)
         return Factor.fold([encoded], intercept=self.intercept, start=summary, scratch=scratch)
 
     def merge(self, other: ByFold) -> ByFold:
@@ -213,7 +213,7 @@ class ByFold:
 
 def solve(
     rows: Rows,
-    encode: Encoder,
+    encoder: Encoder,
     plan: FoldPlan | None = None,
     *,
     intercept: bool,
@@ -222,38 +222,40 @@ def solve(
 ) -> Factored:
     """Factor rows, and each of their folds.
 
-    `solver="gram"` takes route 1 or raises; `solver="qr"` takes route 4. What a checkpoint was saved of decides the
-    route of a fit that is continued.
+    `solver="gram"` takes route 1 or raises; `solver="qr"` takes route 4. A fit that is continued takes the route
+    that its checkpoint was saved on.
     """
     stage = None if checkpoint is None else checkpoint.stage
-    few_threads = one_blas_thread if (encode.n_features or math.inf) <= _NARROW else nullcontext
-    ahead = None
+    few_threads = one_blas_thread if (encoder.n_features or math.inf) <= _NARROW else nullcontext
+    opened = None
 
     def accumulated(start: ByFold, *, saved: bool = True) -> ByFold:
-        nonlocal ahead
-        blocks, ahead = ahead, None
+        nonlocal opened
+        blocks, opened = opened, None
         if checkpoint is not None and saved:
-            size = None if encode.n_features is None else start.chunk_size(encode, 1)
-            return checkpoint.run(start, ChunkEncoder(encode, size))
-        return accumulate(rows, encode, start, blocks)
+            size = None if encoder.n_features is None else start.chunk_size(encoder, 1)
+            return checkpoint.run(start, ChunkEncoder(encoder, size))
+        return accumulate(rows, encoder, start, blocks)
 
-    def preconditioned(empty: PreconditionedSums, *, alike: bool, saved: bool) -> Factored | None:
-        sums = accumulated(ByFold.of_sums(empty, plan), saved=saved)
-        judged = [sums.total(), *(sums.filled() if plan else ())]
-        if (alike or plan) and not all(map(are_alike, judged)):
+    def preconditioned(empty: PreconditionedSums, *, of_first_block: bool) -> Factored | None:
+        # R₁ of the Gram matrix comes after a reading that was saved already.
+        sums = accumulated(ByFold.of_sums(empty, plan), saved=of_first_block)
+        # R₁ of all rows fits all rows. R₁ of the first block may not, and R₁ of either may not fit a single fold.
+        judged = [sums.total()] if plan is None else [sums.total(), *sums.filled()]
+        if (of_first_block or plan is not None) and not all(map(are_alike, judged)):
             return None
         return _factored(sums, refined, few_threads)
 
     found = None
     many_folds = plan is not None and plan.n_folds > MANY_FOLDS
     if solver != "qr" and stage != "reflections" and not many_folds:
-        block, alone, ahead = first_block(rows, encode)
+        block, alone, opened = first_block(rows, encoder)
         # Rows that are a single block take reflections at once, unless a user insists.
         if block is not None and (not alone or solver == "gram" or stage is not None):
             with few_threads():
-                start = _start(block, alone, encode, intercept, solver, stage)
+                start = _start(block, alone, encoder, intercept, solver, stage)
             if isinstance(start, PreconditionedSums):
-                found = preconditioned(start, alike=True, saved=True)
+                found = preconditioned(start, of_first_block=True)
             elif start is not None:
                 grams = accumulated(ByFold.of_sums(start, plan))
                 if checkpoint is not None:
@@ -267,21 +269,21 @@ def solve(
                 total = grams.total()
                 R1 = None if found is not None else shifted_root(total.products)
                 if R1 is not None:
-                    found = preconditioned(PreconditionedSums.about(R1, total.counts), alike=False, saved=False)
+                    found = preconditioned(PreconditionedSums.about(R1, total.counts), of_first_block=False)
     if found is not None:
         return found
     return accumulated(ByFold.reflections(intercept, plan)).factored()
 
 
 def _start(
-    block: Block, alone: bool, encode: Encoder, intercept: bool, solver: str, stage: str | None
+    block: Block, alone: bool, encoder: Encoder, intercept: bool, solver: str, stage: str | None
 ) -> GramSums | PreconditionedSums | None:
     """Sums of no rows for the route that the first block calls for; None for reflections."""
     few = block
-    if encode.n_features is not None:
-        few = block[: _FEW_ROWS * encode.n_features]
+    if encoder.n_features is not None:
+        few = block[: _FEW_ROWS * encoder.n_features]
         few = few if few.counts else block
-    first: Encoded = encode.encode(few)
+    first: Encoded = encoder.encode(few)
     n_rows, n_features = first.H.shape
     if solver == "gram" and alone and n_rows < n_features:
         raise ValueError(
@@ -291,7 +293,7 @@ def _start(
     gram = GramSums.of(first, intercept=intercept)
     if stage == "gram" or (stage is None and (solver == "gram" or is_promising(gram.products, gram.counts))):
         return GramSums(None, gram.counts.without_rows())
-    return PreconditionedSums.from_first_block(encode.encode(block), intercept=intercept)
+    return PreconditionedSums.from_first_block(encoder.encode(block), intercept=intercept)
 
 
 def _factored(
@@ -308,14 +310,14 @@ def _factored(
     if len(filled) < 2:
         return None
     proofs: list[Callable[[], Any]] = [partial(proof, some) for some in (sums.total(), *sums.complements())]
+    # All of them in one call, so that no worker waits between the proofs and the factors of the folds.
     whole, *rest = at_once(lambda call: call(), [*proofs, *(some.factor for some in filled)])
-    training = rest[: len(filled)]
-    own = rest[len(filled) :]
     if whole is None or any(found is None for found in rest):
         return None
-    factor_of = iter(own)
-    factors = tuple(next(factor_of) if some.counts.n_rows else None for some in sums.summaries)
-    return Factored(whole[0], known_folds(sums.plan, factors, sums.n_read, training), whole[1], sums.route)
+    complements = rest[: len(filled)]
+    of_filled = iter(rest[len(filled) :])
+    factors = tuple(next(of_filled) if some.counts.n_rows else None for some in sums.summaries)
+    return Factored(whole[0], known_folds(sums.plan, factors, sums.n_read, complements), whole[1], sums.route)
 
 
 def _n_folds(plan: FoldPlan | None) -> int:

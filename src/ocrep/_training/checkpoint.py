@@ -176,7 +176,7 @@ class FileCheckpoint:
         """The route that was being accumulated."""
         return None if self._saved is None else self._saved.stage
 
-    def run(self, start: ByFold, encode: ChunkEncoder) -> ByFold:
+    def run(self, start: ByFold, chunks: ChunkEncoder) -> ByFold:
         """Accumulate all rows one block after the other, from where the fit was interrupted."""
         saved = self._saved
         summary = start
@@ -195,7 +195,7 @@ class FileCheckpoint:
                 raise
             if block is None:
                 break
-            summary = summary.add(block, encode)
+            summary = summary.add(block, chunks)
             self._n_rows += len(block)
             if self._file.due:
                 self.save(summary)

@@ -71,7 +71,6 @@ class Recipe:
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rule_of(gamma, per_target)
-        rule = rule if layer is not None else rule.for_own_features()
         _check_choices(solver, calibrate, forgetting)
         if layer is not None:
             check_layer(layer)
@@ -166,7 +165,9 @@ def _folds(rule: rules.Rule, store_folds: bool | int) -> FoldPlan | None:
 class Demand:
     """Something a recipe asks of the rows that not all rows can give."""
 
+    parameter: str
     asked: str
+    """The parameter with its value, for sentences."""
     why: str
     instead: str
     again: bool
@@ -177,16 +178,19 @@ def demands_of(recipe: Recipe) -> list[Demand]:
     """All that a recipe asks of the rows beyond reading them once."""
     demands = []
     if recipe.rule.needs == "rows":
-        demands.append(Demand(f"gamma={recipe.gamma!r}", "reads the rows once more", "use 'kfold' or 'gcv'", True))
+        asked = f"gamma={recipe.gamma!r}"
+        demands.append(Demand("gamma", asked, "reads the rows once more", "use 'kfold' or 'gcv'", True))
     if recipe.calibrate is not None:
         asked = f"calibrate={recipe.calibrate!r}"
-        demands.append(Demand(asked, "reads the rows once more", "set calibrate=None", True))
+        demands.append(Demand("calibrate", asked, "reads the rows once more", "set calibrate=None", True))
     if recipe.auto_size:
-        demands.append(Demand("n_hidden='auto'", "needs all rows at once to choose the size", "give a number", False))
+        why = "needs all rows at once to choose the size"
+        demands.append(Demand("n_hidden", "n_hidden='auto'", why, "give a number", False))
     if isinstance(recipe.targets, Labels) and recipe.targets.class_weight == "balanced":
-        demands.append(Demand("class_weight='balanced'", "counts all rows first", "give a dict of weights", False))
+        asked = "class_weight='balanced'"
+        demands.append(Demand("class_weight", asked, "counts all rows first", "give a dict of weights", False))
     if recipe.folds is not None and recipe.folds.split == "given":
-        demands.append(Demand("split='given'", "must know all folds first", "use split='groups'", False))
+        demands.append(Demand("gamma", "split='given'", "must know all folds first", "use split='groups'", False))
     return demands
 
 
@@ -227,7 +231,10 @@ def check_parts(recipe: Recipe) -> None:
 
 
 def check_candidates(recipes: Sequence[Recipe], rows: Rows, *, sampled: bool) -> None:
-    """Raise before a row is read if candidates cannot be compared on these rows; a sample of them calibrates too."""
+    """Raise before a row is read if candidates cannot be compared on these rows.
+
+    Where they can be `sampled`, calibration needs no second reading: the sample in memory serves.
+    """
     if rows.once:
         raise ValueError(
             "Candidates are compared on rows that are read several times, but these rows can be read only once: give "
@@ -240,9 +247,9 @@ def check_candidates(recipes: Sequence[Recipe], rows: Rows, *, sampled: bool) ->
 def check_stream(recipe: Recipe, *, first: bool) -> None:
     """Raise if `partial_fit`, which sees each block once, cannot give what the recipe asks for."""
     for demand in demands_of(recipe):
-        if (demand.again and demand.asked.startswith("calibrate")) or (
-            not demand.again and (first or not demand.asked.startswith("n_hidden"))
-        ):
+        # A rule that reads rows may be asked for later, with `fit`; the size is chosen already after a first `fit`.
+        refused = demand.parameter == "calibrate" if demand.again else first or demand.parameter != "n_hidden"
+        if refused:
             _raise(demand, "partial_fit sees one block at a time: use fit, or")
 
 

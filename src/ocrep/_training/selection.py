@@ -35,11 +35,11 @@ from ocrep._training.train import (
     Training,
     calibrated,
     factor_rows,
-    finish,
     log_losses_of,
     outputs_without,
     squared_errors_of,
     train,
+    train_from_factors,
 )
 from ocrep.rules.cross_validation import is_confirmed
 
@@ -210,7 +210,7 @@ class CandidateFit:
                 quick = None
             elif choice.gamma >= rough.certain_from:
                 return cls(recipe, learned, factored, choice.gamma, quick)
-        training = finish(replace(recipe, calibrate=None), learned, factored, rows, quick=quick)
+        training = train_from_factors(replace(recipe, calibrate=None), learned, factored, rows, quick=quick)
         return cls(recipe, learned, factored, training.choice.gamma, quick, training)
 
     def score(self, rows: Rows, gamma: float, seconds: float) -> Score:
@@ -223,7 +223,7 @@ class CandidateFit:
             squares = [fit.squared_error for fit in refined]
         else:
             outputs = outputs_without(self.recipe.rule, folds, gamma)
-            squares = self._verified(squared_errors_of(folds, outputs), folds, gamma)
+            squares = self._scaled_to_verified_total(squared_errors_of(folds, outputs), folds, gamma)
         weights = np.array(folds.weight_sums)
         squared = np.array(squares) / folds.n_targets
         losses = squared
@@ -236,8 +236,8 @@ class CandidateFit:
         by_fold = tuple((losses / weights).tolist())
         return Score(seconds, gamma, loss, by_fold, float(squared.sum() / weights.sum()), folds.n_read)
 
-    def _verified(self, squares: list[float], folds: FoldFactors, gamma: float) -> list[float]:
-        """The errors of the folds, so that their sum is the one that the training verified."""
+    def _scaled_to_verified_total(self, squares: list[float], folds: FoldFactors, gamma: float) -> list[float]:
+        """The errors of the folds, scaled so that their sum is the one that the training verified from the rows."""
         choice = None if self.training is None else self.training.choice
         total = sum(squares)
         if choice is None or choice.held_out_error is None or choice.gamma != gamma or not total > 0.0:
@@ -249,7 +249,7 @@ class CandidateFit:
         """The candidate as if it had been trained alone."""
         if self.training is not None and self.recipe.calibrate is None:
             return self.training
-        return finish(self.recipe, self.learned, self.factored, rows, quick=self.quick)
+        return train_from_factors(self.recipe, self.learned, self.factored, rows, quick=self.quick)
 
 
 class _Halving:

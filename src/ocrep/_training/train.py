@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from operator import add
 from typing import Any
 
@@ -34,7 +34,7 @@ from ocrep.rules.cross_validation import with_error
 
 
 # What outputs may be multiplied by to become the logits of probabilities, in steps of √2.
-TEMPERATURES = 2.0 ** (np.arange(-2, 11) / 2.0)
+LOGIT_SCALES = 2.0 ** (np.arange(-2, 11) / 2.0)
 
 Output = tuple[Array, Array]
 """Weights, features × targets, and constants, one per target."""
@@ -68,7 +68,7 @@ def cv_error_of(rule: Rule, folds: FoldFactors, gamma: Any) -> float:
 def log_losses_of(learned: Learned, rows: Rows, folds: FoldFactors, outputs: Sequence[Output]) -> Array:
     """Σ w·(−log probability of the true class) over each held-out fold.
 
-    The probabilities are the softmax of the outputs times a factor, the one of `TEMPERATURES` with the least loss.
+    The probabilities are the softmax of the outputs times a factor, the one of `LOGIT_SCALES` with the least loss.
     """
     by_fold = dict(zip(folds.filled, outputs, strict=True))
     losses = rows.accumulate(partial(_log_losses_of_part, learned, folds.plan, by_fold), add)
@@ -79,7 +79,7 @@ def _log_losses_of_part(learned: Learned, plan: FoldPlan, outputs: dict[int, Out
     """The losses of the rows of a part, folds × temperatures."""
     rows = EncodedRows(part, learned.encoder)
     place = {v: k for k, v in enumerate(outputs)}
-    losses = np.zeros((len(place), len(TEMPERATURES)))
+    losses = np.zeros((len(place), len(LOGIT_SCALES)))
     for block in rows.read():
         for v, mine in split_by_fold(block, plan):
             if v not in place:  # all its rows have zero weight
@@ -95,7 +95,7 @@ def _log_losses_of_part(learned: Learned, plan: FoldPlan, outputs: dict[int, Out
 def _log_losses(outputs: np.ndarray, T: np.ndarray, weight: np.ndarray | None, *, several: bool) -> np.ndarray:
     """Σ w·(−log probability of the true class), for each temperature; the mean over several labels."""
     if several:
-        each = [np.mean(np.logaddexp(0.0, -2.0 * t * T * outputs), axis=1) for t in TEMPERATURES]
+        each = [np.mean(np.logaddexp(0.0, -2.0 * t * T * outputs), axis=1) for t in LOGIT_SCALES]
         return np.array([np.sum(loss if weight is None else weight * loss) for loss in each])
     if T.shape[1] == 1:  # two classes: the second has the output, and the first its negative
         outputs, T = np.hstack([-outputs, outputs]), np.hstack([-T, T])
@@ -103,7 +103,7 @@ def _log_losses(outputs: np.ndarray, T: np.ndarray, weight: np.ndarray | None, *
     beyond = outputs - np.sum(outputs * (T > 0.0), axis=1, keepdims=True)
     most = np.max(beyond, axis=1, keepdims=True)
     losses = []
-    for temperature in TEMPERATURES:
+    for temperature in LOGIT_SCALES:
         sums = np.sum(np.exp(temperature * (beyond - most)), axis=1)
         loss = temperature * most[:, 0] + np.log(sums)
         losses.append(np.sum(loss if weight is None else weight * loss))
@@ -160,9 +160,10 @@ def quick_error(rule: Rule, folds: FoldFactors) -> float | None:
 
     γ is then that of the exact spectrum to about 10⁻⁶, far less than what tells two sizes apart.
     """
-    quick, total = quick_folds(folds) if rule.needs == "spectrum" else None, 0.0
+    quick = quick_folds(folds) if rule.needs == "spectrum" else None
     if quick is None or not quick.tall:
         return None
+    total = 0.0
     for spectrum, fit in quick.spectra_and_fits():
         gamma = 0.0 if spectrum is None else rule.choose(spectrum).gamma
         if not np.all(gamma > 0.0):
@@ -207,12 +208,11 @@ class Training:
 
 def train(recipe: Recipe, rows: Rows) -> Training:
     """Learn from all rows."""
-    if rows.once or not rows.local or rows.checkpoint is not None:  # rows in memory can give all that a recipe asks for
-        check_rows(recipe, rows)
+    check_rows(recipe, rows)
     recipe = recipe.for_rows(rows)
     learned = Learned.of(recipe, rows.survey(recipe.needs), rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
-    training = finish(recipe, learned, factor_rows(recipe, learned, rows, checkpoint), rows)
+    training = train_from_factors(recipe, learned, factor_rows(recipe, learned, rows, checkpoint), rows)
     if checkpoint is not None:
         checkpoint.remove()
     return training
@@ -236,10 +236,10 @@ def factors_of_part(recipe: Recipe, learned: Learned, encoder: Encoder, part: Ro
     return accumulate_part(encoder, start, part).factored()
 
 
-def finish(
+def train_from_factors(
     recipe: Recipe, learned: Learned, factored: Factored, rows: Rows | None = None, *, quick: QuickFolds | None = None
 ) -> Training:
-    """What follows from the factors; `rows` only where they are there to be read again.
+    """Choose the size if it is to be chosen, γ and the output weights; `rows` only if they can be read again.
 
     `quick` saves time where fold errors through eigenvalues were made already.
     """
@@ -248,7 +248,7 @@ def finish(
         learned, factored = _cut_to_size(recipe.rule, learned, factored)
     readable = rows is not None and rows.local and not rows.once
     again = EncodedRows(rows, learned.encoder) if rows is not None and readable else None
-    training = decide(learned, factored, recipe.rule, recipe.calibrate, again, quick)
+    training = choose_gamma(learned, factored, recipe.rule, recipe.calibrate, again, quick)
     if rows is None or rows.once or factored.route == "reflections":
         return training
     return _verified(training, rows)
@@ -279,11 +279,13 @@ def extend(recipe: Recipe, rows: Rows, so_far: tuple[Learned, Factored] | None) 
             learned.division.check_endless(True)
         start = _continued(recipe, known)
     # One after the other: the blocks of `partial_fit` are few, and the same calls must give the same bits.
-    encode = ChunkEncoder(learned.encoder, None)
-    summary = reduce(lambda so_far, block: so_far.add(block, encode), EncodedRows(rows, learned.encoder).read(), start)
+    chunks = ChunkEncoder(learned.encoder, None)
+    summary = start
+    for block in EncodedRows(rows, learned.encoder).read():
+        summary = summary.add(block, chunks)
     factored = summary.factored()
     _check_weight(factored)
-    return decide(learned, factored, recipe.rule, recipe.calibrate)
+    return choose_gamma(learned, factored, recipe.rule, recipe.calibrate)
 
 
 def _check_weight(factored: Factored) -> None:
@@ -302,7 +304,7 @@ def _continued(recipe: Recipe, known: Factored) -> ByFold:
     return ByFold("reflections", recipe.intercept, plan, factors, n_read)
 
 
-def decide(
+def choose_gamma(
     learned: Learned,
     factored: Factored,
     rule: Rule,

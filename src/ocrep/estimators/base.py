@@ -36,7 +36,7 @@ from ocrep._rows.survey import Needs
 from ocrep._training.calibration import Agreement, network_outputs
 from ocrep._training.recipe import Learned, Recipe, rule_of
 from ocrep._training.targets import Labels, Numbers
-from ocrep._training.train import Training, decide, extend, train
+from ocrep._training.train import Training, choose_gamma, extend, train
 from ocrep.estimators.summary import Summarized
 from ocrep.exceptions import RuleEdgeWarning
 
@@ -240,7 +240,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         rule = rule_of(gamma, self.gamma_per_target)
         if self.folds_ is not None and rule.folds == FoldPlan():  # a rule by its name reads the folds that there are
             rule = rule.with_folds(self.folds_.plan)
-        other._store(decide(self._learned, self._factored(), rule, self.calibrate))
+        other._store(choose_gamma(self._learned, self._factored(), rule, self.calibrate))
         return other
 
     def as_float32(self) -> Self:

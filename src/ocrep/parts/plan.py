@@ -23,7 +23,7 @@ from ocrep._rows.survey import Survey as Surveyed
 from ocrep._training.checkpoint import fit_fingerprint, survey_fingerprint
 from ocrep._training.recipe import Learned, Recipe, check_parts
 from ocrep._training.targets import Labels, Numbers, check_more_than_one
-from ocrep._training.train import factors_of_part, finish
+from ocrep._training.train import factors_of_part, train_from_factors
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.estimators.base import ClosedForm, warn_of
 from ocrep.parts.summaries import Numbered, Part, Survey, check_type, told
@@ -274,7 +274,7 @@ class Plan:
         assert summary is not None
         model = clone(self.model)
         factored = Factored(summary) if isinstance(summary, Factor) else Factored(None, summary)
-        training = finish(self.recipe, learned, factored)
+        training = train_from_factors(self.recipe, learned, factored)
         model._store(training)
         warn_of(training.choice)
         return model
