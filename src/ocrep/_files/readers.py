@@ -296,7 +296,7 @@ def reader_of(path: FilePath, *, block_rows: int = BLOCK_ROWS, reading: Reading 
     kind = format_of(path).kind
     if kind == "csv":
         return CsvReader(os.fspath(path), block_rows=block_rows, reading=reading)
-    return (ParquetReader if kind == "parquet" else ArrowReader)(os.fspath(path), block_rows=block_rows)
+    return {"parquet": ParquetReader, "arrow": ArrowReader}[kind](os.fspath(path), block_rows=block_rows)
 
 
 def readers_of_dataset(dataset: Any) -> list[Reader]:

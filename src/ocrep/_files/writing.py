@@ -182,7 +182,8 @@ def _csv_writer(file: Any, delimiter: str) -> Write:
 def _arrow_writer(part: Path, form: Format, stack: ExitStack) -> Write:
     import pyarrow.parquet  # here, because model files and checkpoints are written without it
 
-    open_writer: Any = pyarrow.parquet.ParquetWriter if form.kind == "parquet" else pyarrow.ipc.new_file
+    writers: dict[str, Any] = {"parquet": pyarrow.parquet.ParquetWriter, "arrow": pyarrow.ipc.new_file}
+    open_writer = writers[form.kind]
     schema = None
     writer = None
 
