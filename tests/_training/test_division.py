@@ -419,7 +419,7 @@ MISTAKES = {
     "one given fold": (lambda X, y, g: TikhonovRegressor(rule_of("given")).fit(X, y, groups=0 * g), "in the same fold"),
     "too many given folds": (
         lambda X, y, g: TikhonovRegressor(rule_of("given")).fit(*many_groups()),
-        "makes a fold of each",
+        "more than 1024 folds",
     ),
     "given folds of a stream": (
         lambda X, y, g: TikhonovRegressor(rule_of("given")).fit(scan(iter([(X, y, None, g)]))),

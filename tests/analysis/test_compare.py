@@ -112,8 +112,7 @@ def test_other_numbers_of_folds_can_be_compared():
     table = compare_rules(
         X, y, rules=[rules.KFold(n_folds=5), "kfold"], n_folds=5, n_hidden=10, random_state=0, details=True
     )
-    assert table["gamma"].iloc[0] > 0
-    assert "n_folds=3" in table["reason"].iloc[1]
+    assert table["gamma"].iloc[0] == table["gamma"].iloc[1] > 0  # by its name, a rule reads the folds that there are
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,22 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, RepeatedKFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.utils.estimator_checks import check_estimator
 
-from ocrep import PinvClassifierCV, PinvRegressor, PinvRegressorCV, TikhonovRegressor, rules, scan
+from ocrep import (
+    PinvClassifier,
+    PinvClassifierCV,
+    PinvRegressor,
+    PinvRegressorCV,
+    TikhonovRegressor,
+    compare_rules,
+    load_model,
+    parts,
+    rules,
+    save_model,
+    scan,
+)
+from ocrep.displays import GammaPathDisplay
 
 N = 90
 # The range is given, so that a layer does not depend on the rows that it is trained on.
@@ -184,3 +198,100 @@ def test_a_rule_with_folds_of_its_own_must_agree_with_cv(rows):
     assert "split4_test_score" in five.fit(X, Y).cv_results_
     with pytest.raises(ValueError, match="make them the same"):
         five.set_params(cv=4).fit(X, Y)
+
+
+# --- what surrounds a fit ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [2**53, 2**60, np.uint64(2**63)])
+@pytest.mark.parametrize("kind", [np.asarray, list])
+def test_large_whole_numbers_are_different_groups(first, kind, rows):
+    X, Y, weight, groups = rows
+    codes = np.unique(groups, return_inverse=True)[1]
+    numbers = np.array([int(first) + code for code in codes.tolist()], dtype=np.uint64)
+    expected = TikhonovRegressor().fit(X, Y, weight, groups).choice_.held_out_error
+    model = TikhonovRegressor().fit(X, Y, weight, kind(numbers) if kind is np.asarray else numbers.tolist())
+    assert model.choice_.held_out_error == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_model_reads_its_own_folds_under_another_rule(rows):
+    X, Y, weight, groups = rows
+    model = PinvRegressor(10, gamma=rules.KFold(n_folds=3, seed=5), random_state=0).fit(X, Y, weight, groups)
+    assert model.with_gamma(model.gamma).gamma_ == model.gamma_
+    for n_folds in (3, 5):
+        stored = PinvRegressor(10, gamma="kfold", store_folds=n_folds, random_state=0).fit(X, Y, weight)
+        assert len(stored.folds_.factors) == n_folds
+        assert stored.with_gamma("kfold").gamma_ == stored.gamma_
+    with pytest.raises(ValueError, match="make them the same"):
+        PinvRegressor(10, gamma=rules.KFold(n_folds=4), store_folds=5).fit(X, Y)
+
+
+def test_pictures_and_tables_read_the_folds_of_a_fit(rows):
+    X, Y, _, groups = rows
+    labels = np.where(Y[:, 0] > 0.6, "high", "low")
+    by_groups = PinvClassifier(10, gamma="kfold", random_state=0).fit(X, labels, groups=groups)
+    shown = GammaPathDisplay.from_estimator(by_groups, X, labels, rules=["kfold", "gcv"]).choices
+    assert [choice.rule for choice in shown if choice.gamma] == ["kfold", "gcv"]
+    five = PinvRegressorCV(LAYERS, cv=5, random_state=0).fit(X, Y[:, 0])
+    shown = GammaPathDisplay.from_estimator(five, X, Y[:, 0], rules=["kfold", "ocrep_cv", "gcv"]).choices
+    assert [choice.rule for choice in shown if choice.gamma] == ["kfold", "ocrep_cv", "gcv"]
+    table = compare_rules(X, Y[:, 0], n_hidden=10, n_folds=5, rules=["kfold"], random_state=0)
+    assert np.isfinite(table["gamma"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::ocrep.exceptions.RuleEdgeWarning")
+def test_a_search_with_a_splitter_is_saved_and_checked(rows, tmp_path):
+    X, Y, _, _ = rows
+    for cv in (KFold(3), StratifiedKFold(3), GroupKFold(3)):
+        search = PinvRegressorCV(LAYERS, cv=cv, random_state=0).set_params(cv=KFold(3)).fit(X, Y)
+        search.set_params(cv=cv)
+        save_model(search, tmp_path / "search.skops")
+        loaded = load_model(tmp_path / "search.skops")
+        np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
+        assert repr(loaded.cv) == repr(cv)
+    check_estimator(PinvRegressorCV([{"n_hidden": 5}], cv=KFold(2), random_state=0), on_skip=None)
+
+
+def test_groups_must_come_with_all_rows_or_with_none(rows):
+    X, Y, weight, groups = rows
+    model = PinvRegressor(10, gamma=0.1, store_folds=True, input_scaling=(-3, 3), random_state=0).fit(X, Y, weight)
+    with pytest.raises(ValueError, match="the rows before had none"):
+        model.partial_fit(X, Y, weight, groups)
+    plan = parts.plan(PinvRegressor(10, gamma="kfold", random_state=0))
+    with pytest.raises(ValueError, match="split='groups'"):
+        plan.survey(X, Y, weight, groups, part_number=0)
+
+
+def test_a_generator_of_splits_is_read_once(rows):
+    X, Y, _, _ = rows
+    search = PinvRegressorCV(LAYERS, cv=KFold(3).split(X), random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="give a list"):
+        search.fit(X, Y)
+
+
+def test_folds_that_do_not_fit_into_memory_are_refused_before_work_begins(rows):
+    X, Y, _, _ = rows
+    many = np.tile(X, (12, 1)) + np.arange(12 * N)[:, None] * 1e-6
+    layer = [{"n_hidden": 20_000}]
+    with pytest.raises(ValueError, match="GB of memory"):
+        PinvRegressorCV(layer, cv=PredefinedSplit(np.arange(12 * N) % 1000)).fit(many, np.tile(Y, (12, 1)))
+
+
+def test_a_checkpoint_of_folds_by_blocks_is_not_continued_with_more_rows(rows, tmp_path, small_blocks):
+    """The number of rows decides these folds: what was accumulated for fewer rows would be in other folds."""
+    small_blocks(100)
+    X, Y, _, _ = rows
+
+    def crash(done, _):
+        if done >= 50:
+            raise RuntimeError("the power failed")
+
+    def fit(arrays, **options):
+        stored = scan(arrays[0], arrays[1], checkpoint=tmp_path / "fit.ckpt", checkpoint_every=0, **options)
+        return TikhonovRegressor(rules.KFold(split="blocks")).fit(stored)
+
+    with pytest.raises(RuntimeError, match="power"):
+        fit((X, Y), progress=crash)
+    assert (tmp_path / "fit.ckpt").exists()
+    with pytest.raises(ValueError, match="more or fewer rows"):
+        fit((np.vstack([X, X + 0.1]), np.vstack([Y, Y])))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from array_api_compat import is_array_api_obj, is_jax_array, is_numpy_array
@@ -235,6 +235,8 @@ def is_dask(X: Any) -> bool:
 
 
 _SIGN = np.uint64(1 << 63)
+# Smaller whole numbers are float64 exactly.
+_EXACT = 2.0**53
 # A survey keeps at most this many distinct groups, and one more to show that there are more.
 MOST_GROUPS = 1024
 
@@ -248,8 +250,14 @@ def keys_of(groups: np.ndarray) -> np.ndarray:
     if groups.dtype.kind in "mM":
         groups = groups.astype("datetime64[ns]" if groups.dtype.kind == "M" else "timedelta64[ns]").astype(np.int64)
     if groups.dtype.kind in "biuf":
-        bits = (groups.astype(np.float64) + 0.0).view(np.uint64)  # −0 + 0 = 0
-        return np.where(bits & _SIGN, ~bits, bits | _SIGN)
+        numbers = groups.astype(np.float64) + 0.0  # −0 + 0 = 0
+        bits = numbers.view(np.uint64)
+        keys = np.where(bits & _SIGN, ~bits, bits | _SIGN)
+        # Large whole numbers, such as identifiers of 64 bits, would fall together as float64.
+        large = np.abs(numbers) >= _EXACT
+        if large.any():
+            keys[large] = [_key(value) for value in groups[large].tolist()]
+        return keys
     values = groups.tolist()
     # Groups are few, and a hash takes longer than a look-up.
     known = {value: _key(value) for value in set(values)}
@@ -257,8 +265,10 @@ def keys_of(groups: np.ndarray) -> np.ndarray:
 
 
 def _key(value: Any) -> np.uint64:
-    if isinstance(value, Real):
+    if isinstance(value, Real) and abs(cast(float, value)) < _EXACT:
         return keys_of(np.array([float(value)]))[0]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # so that it has the key of the same whole number
     text = value if isinstance(value, bytes) else str(value).encode()
     return np.uint64(int.from_bytes(blake2b(text, digest_size=8).digest(), "little"))
 

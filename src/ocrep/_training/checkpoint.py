@@ -30,28 +30,30 @@ from ocrep._training.targets import Labels
 def fit_fingerprint(recipe: Recipe, learned: Learned) -> str:
     """What decides a factor: hidden layer, coding of targets, solver, folds."""
     hashed = hashlib.blake2b(digest_size=32)
-    told: list[Any] = [recipe.estimator, bool(recipe.intercept), recipe.solver, recipe.folds]
-    told += [learned.columns, learned.n_inputs, learned.n_outputs, learned.targets.fingerprint()]
+    decisive: list[Any] = [recipe.estimator, bool(recipe.intercept), recipe.solver, recipe.folds]
+    decisive += [learned.columns, learned.n_inputs, learned.n_outputs, learned.targets.fingerprint()]
     if learned.layer is not None:
         layer = learned.layer
         activation = layer.activation if isinstance(layer.activation, str) else _name_of(layer.activation)
-        told += [activation, bool(layer.direct_link)]
+        decisive += [activation, bool(layer.direct_link)]
         metric = () if layer.map_.metric is None else (layer.map_.metric,)
         for array in (layer.weights_, layer.biases_, layer.center_, layer.scale_, *metric):
             hashed.update(np.ascontiguousarray(array).data)
-    if learned.division is not None and learned.division.known is not None:
-        hashed.update(learned.division.known.data)
-    hashed.update(repr(told).encode())
+    if learned.division is not None:
+        decisive.append(learned.division.n_rows)
+        if learned.division.known is not None:
+            hashed.update(learned.division.known.data)
+    hashed.update(repr(decisive).encode())
     return hashed.hexdigest()
 
 
 def survey_fingerprint(recipe: Recipe) -> str:
     """What decides a survey: all that must be known of the rows first."""
     needs = recipe.needs
-    told: list[Any] = [needs.labels, needs.range, needs.totals, needs.groups, needs.sample]
+    decisive: list[Any] = [needs.labels, needs.range, needs.totals, needs.groups, needs.sample]
     if isinstance(recipe.targets, Labels):
-        told += [recipe.targets.fingerprint(), recipe.targets.class_weight]
-    return hashlib.blake2b(repr(told).encode(), digest_size=32).hexdigest()
+        decisive += [recipe.targets.fingerprint(), recipe.targets.class_weight]
+    return hashlib.blake2b(repr(decisive).encode(), digest_size=32).hexdigest()
 
 
 def _name_of(function: Any) -> str:
@@ -109,8 +111,8 @@ class CheckpointFile:
             raise ValueError(f"{self.path} is a checkpoint of another version of ocrep: delete it to start anew.")
         if str(held["fit"]) != self.fit:
             raise ValueError(
-                f"{self.path} is the checkpoint of a fit with other parameters, columns, classes or input ranges: "
-                "make the same call as before, or delete the file to start anew."
+                f"{self.path} is the checkpoint of a fit with other parameters, columns, classes, groups or input "
+                "ranges, or of more or fewer rows: make the same call as before, or delete the file to start anew."
             )
         return Saved(
             str(held["stage"]),

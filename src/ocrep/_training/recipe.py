@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.model_selection import check_cv
+from sklearn.utils.validation import _num_samples
 
 from ocrep import rules
 from ocrep._errors import pick
@@ -77,6 +78,8 @@ class Recipe:
         if auto_size:
             _check_auto_size(layer, gamma, rule)
         folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
+        if folds is not None and rule.folds not in (None, folds):
+            rule = rule.with_folds(folds)
         grouped = folds is not None and folds.reads_groups
         needs = replace(_needs(estimator, targets, layer), groups=grouped)
         return cls(
@@ -102,7 +105,7 @@ class Recipe:
     def for_rows(self, rows: Rows) -> Recipe:
         """The same with folds by groups, if the rows have groups and nothing else was asked of the folds."""
         plan = self.folds
-        if not rows.grouped or plan is None or plan.split != "content":
+        if plan is None or plan.split != "content" or not rows.grouped:
             return self
         return self.divided_by(replace(plan, split="groups"))
 
@@ -153,12 +156,13 @@ def plan_of(store_folds: bool | int) -> FoldPlan | None:
 def _folds(rule: rules.Rule, store_folds: bool | int) -> FoldPlan | None:
     """One factor per fold if the rule reads them or the user wants them stored."""
     stored = plan_of(store_folds)
-    explicit = stored is not None and not isinstance(store_folds, bool)
-    if explicit and rule.folds is not None and stored != rule.folds:
+    if rule.folds is None or stored is None or isinstance(store_folds, bool):
+        return rule.folds or stored
+    if rule.folds not in (stored, FoldPlan()):  # a rule given by its name takes the folds that are stored
         raise ValueError(
             f"gamma asks for {rule.folds}, and store_folds={store_folds} for {stored}: make them the same."
         )
-    return rule.folds or stored
+    return stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,7 @@ def check_rows(recipe: Recipe, rows: Rows) -> None:
             _raise(demand, "with Dask the rows stay with the workers:")
     if not rows.local and rows.n_rows is None and recipe.folds is not None and recipe.folds.split == "blocks":
         raise ValueError(
-            "split='blocks' goes by the numbers of the rows, and the heights of these partitions are not known: give "
+            "split='blocks' goes by the numbers of the rows, and the sizes of these partitions are not known: give "
             "Dask arrays, and call compute_chunk_sizes() on X first."
         )
     if rows.once and isinstance(recipe.targets, Labels) and not rows.classes_given:
@@ -343,7 +347,7 @@ def _check_groups(plan: FoldPlan, n_groups: int) -> None:
         )
     if given and n_groups > MOST_GROUPS:
         raise ValueError(
-            f"The rows are of more than {MOST_GROUPS} groups, and split='given' makes a fold of each: use "
+            f"There are more than {MOST_GROUPS} folds, of which each would be held out: use fewer, or groups= with "
             "split='groups'."
         )
 
@@ -359,7 +363,7 @@ def folds_by_splitter(cv: Any, X: Any, y: Any, groups: Any) -> np.ndarray:
             f"cv={cv!r} divides rows by their numbers, and these rows are not in memory: give cv a number of folds, "
             "and groups= for folds by groups."
         )
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = _num_samples(X)
     fold = np.full(n_rows, -1)
     n_folds = 0
     splits = check_cv(cv).split(host_array(X), host_array(y), groups)
@@ -382,7 +386,9 @@ def folds_by_splitter(cv: Any, X: Any, y: Any, groups: Any) -> np.ndarray:
             )
         fold[tested] = n_folds - 1
     if n_folds < 2:
-        raise ValueError(f"cv={cv!r} makes {n_folds} split(s), and at least two are needed.")
+        raise ValueError(
+            f"cv={cv!r} makes {n_folds} split(s), and at least two are needed; of a generator, give a list."
+        )
     if np.any(fold < 0):
         raise ValueError(
             f"cv={cv!r} never tests on row {np.argmax(fold < 0) + 1}, but each row must be held out once: use a "

@@ -26,7 +26,7 @@ from ocrep._linalg.folds import FoldFactors, FoldPlan
 from ocrep._linalg.parallel import at_once, available_memory
 from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.rows import EncodedRows
-from ocrep._linalg.solve import Factored
+from ocrep._linalg.solve import MANY_FOLDS, Factored
 from ocrep._rows.block import Block
 from ocrep._rows.memory import MemoryRows, Rows
 from ocrep._rows.survey import Needs, Survey, needs_of_all
@@ -102,7 +102,7 @@ def select(candidates: Sequence[Candidate], rows: Rows, most_rows: int, report: 
     alike = np.array_equal(last.survey.low, last.survey.high)
     if alike and all(plan.split == "content" for plan in plans):  # all would fail, each for a reason of its own
         raise too_few(last.n_rows, plans[0])
-    check_memory(candidates, last.survey.n_inputs, last.n_rows)
+    check_memory(candidates, last.survey, last.n_rows)
     halving = _Halving(candidates, report)
     for some in rounds:
         if some.whole or len(halving.left) > 1 or halving.best_fit is None:
@@ -328,7 +328,7 @@ def too_few(n_rows: int, plan: FoldPlan) -> ValueError:
     )
 
 
-def check_memory(candidates: Sequence[Candidate], n_inputs: int, n_rows: int) -> None:
+def check_memory(candidates: Sequence[Candidate], survey: Survey, n_rows: int) -> None:
     """Raise before work begins if a candidate is too large for this machine."""
     available = available_memory()
     if available is None:
@@ -336,11 +336,14 @@ def check_memory(candidates: Sequence[Candidate], n_inputs: int, n_rows: int) ->
     for parameters, recipe in candidates:
         layer = recipe.layer
         assert layer is not None
-        n_folds = (recipe.folds or FoldPlan()).n_folds
-        width = layer.n_hidden + (n_inputs if layer.direct_link else 0)
+        plan = recipe.folds or FoldPlan()
+        n_folds = len(survey.groups) if plan.split == "given" and survey.groups is not None else plan.n_folds
+        width = layer.n_hidden + (survey.n_inputs if layer.direct_link else 0)
         k = min(width, n_rows)
-        # A matrix for each fold and a few more, and some rows of H.
-        needed = 8 * ((n_folds + 4) * k * k + 4 * min(n_rows, 4 * width) * width)
+        # A matrix for each fold and a few more, and some rows of H. Of many folds, the factors of all others, their
+        # spectra and what the held-out errors need are about nine matrices each.
+        n_matrices = n_folds + 4 if n_folds <= MANY_FOLDS else 9 * n_folds
+        needed = 8 * (n_matrices * k * k + 4 * min(n_rows, 4 * width) * width)
         if needed > available:
             raise ValueError(
                 f"The candidate {parameters} would take about {needed / 1e9:.1f} GB of memory, and "

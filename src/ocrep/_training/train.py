@@ -210,7 +210,8 @@ def train(recipe: Recipe, rows: Rows) -> Training:
     """Learn from all rows."""
     check_rows(recipe, rows)
     recipe = recipe.for_rows(rows)
-    learned = Learned.of(recipe, rows.survey(recipe.needs), rows.n_rows)
+    survey = rows.survey(recipe.needs)  # which may count the rows
+    learned = Learned.of(recipe, survey, rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
     training = train_from_factors(recipe, learned, factor_rows(recipe, learned, rows, checkpoint), rows)
     if checkpoint is not None:
@@ -267,6 +268,8 @@ def _verified(training: Training, rows: Rows) -> Training:
 def extend(recipe: Recipe, rows: Rows, so_far: tuple[Learned, Factored] | None) -> Training:
     """Learn from rows that come once, in addition to those of an earlier training, which lose some of their weight."""
     plan = None if so_far is None or so_far[1].folds is None else so_far[1].folds.plan
+    if plan is not None and plan.split == "content" and rows.grouped:
+        raise ValueError("Groups are given, but the rows before had none: give groups in every call, or in none.")
     recipe = recipe.for_rows(rows) if plan is None or not plan.reads_groups else recipe.divided_by(plan)
     check_stream(recipe, first=so_far is None)
     survey = rows.survey(recipe.needs if so_far is None else replace(recipe.needs, range=False, sample=0))

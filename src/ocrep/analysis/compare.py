@@ -16,6 +16,7 @@ import numpy as np
 
 from ocrep._errors import pick
 from ocrep._layers.random_layer import RandomLayer, check_nested
+from ocrep._linalg.folds import FoldPlan
 from ocrep._rows.checks import MANY_LABELS
 from ocrep._training.recipe import plan_of
 from ocrep._training.train import cv_error_of
@@ -179,6 +180,8 @@ def hidden_size_path(
             f"gamma={gamma!r} reads the rows once more, and a path over hidden sizes reads only factors: use 'kfold'."
         )
     chosen = _checked_sizes(range(1, 301) if sizes is None else sizes)
+    if n_folds is not None and rule.folds == FoldPlan():  # a rule by its name takes the number of folds
+        rule = rule.with_folds(FoldPlan(n_folds))
     if rule.folds is not None and n_folds is not None and plan_of(n_folds) != rule.folds:
         raise ValueError(f"n_folds={n_folds}, but the rule {rule.name!r} asks for {rule.folds}: leave n_folds out.")
     check_nested(RandomLayer(**{name: options[name] for name in ("weight_init", "weight_scale") if name in options}))

@@ -39,7 +39,7 @@ from ocrep._rows.block import Block
 from ocrep.estimators.base import ClosedForm, rows_of
 from ocrep.estimators.tikhonov import TikhonovClassifier, TikhonovRegressor
 from ocrep.rules import Choice, NotApplicable, names, resolve
-from ocrep.rules.base import check_usable
+from ocrep.rules.base import check_usable, for_stored_folds
 from ocrep.rules.cross_validation import fold_errors, misclassified_by_fold, same_class
 
 POINTS_PER_DECADE = 8
@@ -126,11 +126,18 @@ class Evaluator:
     def choose(self, rule: Any) -> Choice:
         """Return the choice of a rule, given as a name, rule or number; raise `NotApplicable` if it cannot choose."""
         rule = resolve(rule).for_own_features() if self.own_features else resolve(rule)
+        rule = for_stored_folds(rule, self.folds)
         if rule.folds is not None and self.folds is not None:
             check_usable(self.folds)  # `fit` falls back to GCV, which is another rule in a comparison
-        choice = rule.choose(self.spectrum, folds=self.folds, rows=self.trained)
+        # The folds of rows that groups or row numbers decide are known only during a fit.
+        rows = self.trained if rule.folds is None or self._folds_by_content else None
+        choice = rule.choose(self.spectrum, folds=self.folds, rows=rows)
         check_one_gamma(choice.gamma)
         return choice
+
+    @property
+    def _folds_by_content(self) -> bool:
+        return self.folds is None or self.folds.plan.split == "content"
 
     def apply(self, rule: Any) -> RuleOutcome:
         """Return the γ of a rule, or the reason why it does not apply."""
@@ -149,8 +156,12 @@ class Evaluator:
         return self._errors(self.test, gammas)
 
     def cv_errors(self, gammas: np.ndarray) -> np.ndarray:
-        """Exact k-fold error for each γ; NaN if fewer than two folds hold rows."""
-        if self.folds is None or len(self.folds.filled) < 2:
+        """Exact k-fold error for each γ; NaN if fewer than two folds hold rows.
+
+        NaN too for a share of misclassified rows, if groups or row numbers decide the folds: then the rows given here
+        do not say in which fold they are.
+        """
+        if self.folds is None or len(self.folds.filled) < 2 or (self.labels and not self._folds_by_content):
             return np.full(len(gammas), np.nan)
         if self.plain is not None and self.plain.labels:
             misclassified, count = misclassified_by_fold(self.folds, self.plain, gammas)
@@ -160,7 +171,7 @@ class Evaluator:
 
     def cv_noise(self, gammas: np.ndarray, best: float) -> np.ndarray:
         """One standard error of the difference between the CV error at each γ and at the best one."""
-        if self.folds is None or len(self.folds.filled) < 2:
+        if self.folds is None or len(self.folds.filled) < 2 or (self.labels and not self._folds_by_content):
             return np.full(len(gammas), np.nan)
         if self.labels:
             n = self.spectrum.n_rows

@@ -22,7 +22,7 @@ from ocrep._errors import unchanged_on_error
 from ocrep._layers.random_layer import RandomLayer
 from ocrep._linalg.arrays import array_namespace
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.folds import FoldFactors
 from ocrep._linalg.held_out import Route
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import Factored
@@ -39,6 +39,7 @@ from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Training, choose_gamma, extend, train
 from ocrep.estimators.summary import Summarized
 from ocrep.exceptions import RuleEdgeWarning
+from ocrep.rules.base import for_stored_folds
 
 # ------------------------------------------------------------------------------
 # `available_if`: a method that only some objects have; the others say why they do not have it.
@@ -237,9 +238,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         check_is_fitted(self)
         other = copy(self)
         other.gamma = gamma
-        rule = rule_of(gamma, self.gamma_per_target)
-        if self.folds_ is not None and rule.folds == FoldPlan():  # a rule by its name reads the folds that there are
-            rule = rule.with_folds(self.folds_.plan)
+        rule = for_stored_folds(rule_of(gamma, self.gamma_per_target), self.folds_)
         other._store(choose_gamma(self._learned, self._factored(), rule, self.calibrate))
         return other
 
@@ -401,7 +400,7 @@ def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_
 
 def fit_silently(model: ClosedForm, X: Any, y: Any = None, sample_weight: Any = None) -> None:
     """Fit a new model without a warning, for tools that show what a rule chose themselves."""
-    model._store(model._train(open_rows(X, y, sample_weight, None)))
+    model._store(model._train(open_rows(X, y, sample_weight, model._groups_of(X, y, None))))
 
 
 # ------------------------------------------------------------------------------

@@ -151,10 +151,10 @@ class _Search(ClosedForm):
     candidates : {"quick", "default", "thorough"} or list of dict, default="default"
         The networks to choose among: a named list, or dicts of parameters of the network, such as
         `{"n_hidden": 300, "activation": "tanh"}`. Parameters that a dict leaves out have their defaults.
-    cv : int or splitter, default=3
+    cv : int, splitter or None, default=3
         The folds on which candidates are compared and γ is chosen. A number of folds: equal rows are in the same fold,
         and with `groups=` in `fit` the rows of a group. Or a splitter of scikit-learn, for rows in memory, that tests
-        on each row once, such as `GroupKFold(5)` or `StratifiedKFold(5)`.
+        on each row once, such as `GroupKFold(5)` or `StratifiedKFold(5)`. None means 3.
     gamma : str, Rule or float, default="ocrep_cv"
         The rule that chooses γ for each candidate, unless the candidate has a `gamma` of its own: a rule's name
         (`ocrep.rules.names()` lists them), a rule object, or a number ≥ 0.
@@ -234,6 +234,8 @@ class _Search(ClosedForm):
 
     def _groups_of(self, X: Any, y: Any, groups: Any) -> Any:
         """The groups that make the folds: those given, or the splits of a splitter, row by row."""
+        if self.cv is None:
+            return groups
         if not isinstance(self.cv, Integral):
             return folds_by_splitter(self.cv, X, y, groups)
         if isinstance(self.cv, bool) or self.cv < 2:
@@ -250,7 +252,10 @@ class _Search(ClosedForm):
     def _plan(self, recipe: Recipe) -> FoldPlan:
         """The folds of a candidate: those of `cv`, unless its rule has folds of its own."""
         own = recipe.folds
-        plan = FoldPlan(int(self.cv)) if isinstance(self.cv, Integral) else FoldPlan(split="given")
+        if self.cv is None:
+            plan = FoldPlan()
+        else:
+            plan = FoldPlan(int(self.cv)) if isinstance(self.cv, Integral) else FoldPlan(split="given")
         if own is None or own in (plan, FoldPlan()):
             return plan
         if plan == FoldPlan():  # the default gives way to what the rule says

@@ -184,6 +184,7 @@ class Plan:
         number, needs = _whole("part_number", part_number, 0), self.recipe.needs
         with naming(f"Part {number}"):
             rows = _rows(X, y, sample_weight, groups, number)
+            _check_groups(self.recipe, rows)
             if rows.once:
                 raise ValueError("a survey reads rows before they are learned, and these can be read only once.")
             survey = rows.survey(needs) if rows.check(needs) != 0 else None
@@ -238,6 +239,7 @@ class Plan:
         summary: Factor | FoldFactors | None = None
         with naming(f"Part {number}"):
             rows = _rows(_with_classes(X, learned), y, sample_weight, groups, number)
+            _check_groups(self.recipe, rows)
             if isinstance(rows, ScanRows):  # which must see its first block before it is read
                 rows.survey(replace(self.recipe.needs, range=False, totals=False, sample=0))
             if rows.check(self.recipe.needs) != 0:
@@ -334,6 +336,15 @@ def _labels(model: ClosedForm, classes: Iterable[Any] | None) -> Labels | None:
     given = distinct(np.asarray(list(classes)))
     check_more_than_one("classes", given)
     return Labels(model.class_weight, classes=given)
+
+
+def _check_groups(recipe: Recipe, rows: Rows) -> None:
+    """A plan is made before groups are seen, so the rule itself must say that folds go by groups."""
+    if recipe.folds is not None and recipe.folds.split == "content" and rows.grouped:
+        raise ValueError(
+            "Groups are given, but the plan was made for folds by content: make it of a model with "
+            "gamma=rules.KFold(split='groups') or rules.OCRePCV(split='groups')."
+        )
 
 
 def _rows(X: Any, y: Any, sample_weight: Any, groups: Any, number: int) -> Rows:

@@ -365,6 +365,18 @@ class Rule(Documented, ABC):
         check_usable(folds)
 
 
+def for_stored_folds(rule: Rule, folds: FoldFactors | None) -> Rule:
+    """The rule for the folds that a fit has stored.
+
+    A rule with the default division, as one given by its name has, reads whatever folds there are. A rule with a
+    division of its own reads them if `fit` only replaced what decides the folds by the groups that it was given.
+    """
+    if folds is None or rule.folds is None:
+        return rule
+    adapts = rule.folds == FoldPlan() or replace(rule.folds, split="groups") == folds.plan
+    return rule.with_folds(folds.plan) if adapts and rule.folds.block_length is None else rule
+
+
 def check_usable(folds: FoldFactors) -> None:
     """Raise `NotApplicable` unless at least two folds hold rows."""
     if len(folds.filled) < 2:

@@ -78,11 +78,13 @@ OWN: dict[str, Callable[..., Any]] = {
     **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},
 }
 
+_SPLITTERS = ("KFold", "GroupKFold", "StratifiedKFold", "StratifiedGroupKFold", "LeaveOneOut", "LeaveOneGroupOut")
 OTHERS = (
     "numpy.dtype",  # an attribute of scikit-learn's imputers
     "sklearn.compose._column_transformer._RemainderColsList",  # before scikit-learn 1.7: a list
     "sklearn.utils._bunch.Bunch",  # an attribute of voting and stacking: a dict
     *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("f_classif", "f_regression")),
+    *(f"sklearn.model_selection._split.{name}" for name in _SPLITTERS),  # what `cv=` takes
 )
 """Harmless types and functions of other libraries that skops does not trust by default."""
 
