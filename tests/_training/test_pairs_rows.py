@@ -70,7 +70,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("task", [PinvRegressor, PinvClassifier])
-@pytest.mark.parametrize("options", [{}, {"input_scaling": None, "units_see": 2}], ids=["default", "some inputs"])
+@pytest.mark.parametrize("options", [{}, {"input_scaling": None, "units_see": 2}, {"input_scaling": "squash"}], ids=str)
 @pytest.mark.usefixtures("sample_rows")
 def test_rows_of_every_kind_give_the_layer_of_memory(kind, task, options, tmp_path):
     frame = frame_of(task, weighted=kind != "array")

@@ -78,9 +78,11 @@ def test_misclassified_rows_are_counted_on_the_device():
 
 @pytest.mark.parametrize("activation", ["gaussian", "hardlimit", "identity", "relu", "sigmoid", "sin", "tanh"])
 @pytest.mark.parametrize("direct_link", [False, True])
-def test_the_hidden_layer_stays_on_the_device(activation, direct_link):
+@pytest.mark.parametrize("scaling", ["minmax", "squash"])
+def test_the_hidden_layer_stays_on_the_device(activation, direct_link, scaling):
     X = np.random.default_rng(0).uniform(-3, 5, size=(10, 4))
-    layer = RandomLayer(7, activation=activation, direct_link=direct_link, random_state=0).fit(X)
+    options = {"activation": activation, "direct_link": direct_link, "input_scaling": scaling}
+    layer = RandomLayer(7, random_state=0, **options).fit(X)
     moved = layer.map_.to_device_of(on_device(X))
     np.testing.assert_allclose(to_numpy(moved(on_device(X))), layer.transform(X), rtol=1e-12, atol=1e-15)
 

@@ -154,6 +154,7 @@ def test_every_classifier(model, labels):
         {"input_scaling": (-np.arange(1.0, 5.0), np.arange(1.0, 5.0))},
         {"weight_init": "pairs", "direct_link": True},
         {"weight_init": "pairs", "input_scaling": None},
+        {"input_scaling": "squash", "direct_link": True},
     ],
     ids=name_of,
 )

@@ -65,6 +65,7 @@ REGRESSORS = [
     PinvRegressor(20, random_state=0, input_scaling=(np.full(4, -2.0), np.full(4, 2.0)), weight_init="orthogonal"),
     *(PinvRegressor(20, random_state=0, activation=name) for name in ACTIVATIONS),
     PinvRegressor(20, random_state=0, weight_init="pairs", units_see=2),
+    PinvRegressor(20, random_state=0, input_scaling="squash"),
     PinvRegressor(20, random_state=0, weight_init="pairs", activation="gaussian"),
     TikhonovRegressor(),
     TikhonovRegressor(rules.KFold(n_folds=4, grid=(0.1, 1.0))),

@@ -1,14 +1,14 @@
 """`HiddenMap`: from inputs to features, H = φ(XC + b) or [X | H], as a pure function of arrays.
 
-A drawn layer is three steps, each with its own arrays: the scaling x ↦ (x − center)·scale; what φ is applied to, XC + b
-or, for radial units with centres c, −|b|·‖D(x − c)‖² with a diagonal metric D; and φ itself (`activations.py`). With a
-direct link, the scaled inputs come first: [X | H].
+A drawn layer is three steps, each with its own arrays: the scaling x ↦ (x − center)·scale, which may be squashed
+(`columns.py`); what φ is applied to, XC + b or, for radial units with centres c, −|b|·‖D(x − c)‖² with a diagonal
+metric D; and φ itself (`activations.py`). With a direct link, the scaled inputs come first: [X | H].
 
 Digits and cost:
 
 - The mid-range is subtracted before anything else. Folding the scaling into C and b, as C·scale and b − C·center·scale,
   would cancel the leading digits of a column like 10⁴ ± 1. Only sparse rows are folded, column by column, and only
-  columns whose range is not far from zero: so they stay sparse.
+  columns whose range is not far from zero: so they stay sparse. Squashed zeros are not zero: such rows become dense.
 - ‖x − c‖² is ‖x‖² − 2x·c + ‖c‖², one matrix product instead of n·M differences. The squares cancel where the centres
   lie far from the origin: so units with a metric take x and c relative to the mean of the centres. A negative result is
   rounding, and is set to 0.
@@ -28,15 +28,17 @@ from scipy import sparse
 
 from ocrep._documentation import shown_in_short
 from ocrep._layers.activations import Activation, overwritten
+from ocrep._layers.columns import squashed
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, to_device_of
 
 # How far a scaled column's zero may lie from its mid-range, where the range is [−1, 1], for the column to be folded.
 _FAR = 2.0
+_ARRAYS = ("weights", "biases", "center", "scale", "metric", "squash")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenMap:
-    """X ↦ H or [X | H], a pure function of arrays; X is the scaled input (x − center)·scale."""
+    """X ↦ H or [X | H], a pure function of arrays; X is the scaled input, (x − center)·scale or that squashed."""
 
     weights: Array
     biases: Array
@@ -46,6 +48,8 @@ class HiddenMap:
     direct_link: bool
     metric: Array | None = None
     """For radial units, what each scaled input is multiplied by before distances are taken; None leaves them alone."""
+    squash: Array | None = None
+    """For squashed inputs, their means and inverse deviations, two rows; None for inputs that are not squashed."""
 
     __repr__ = shown_in_short
 
@@ -55,20 +59,21 @@ class HiddenMap:
         On the host the result may be given a place, `out` of at least as many rows: new memory costs more than a tanh.
         """
         if sparse.issparse(X):
-            if not (self.direct_link or self.activation.radial):
+            if not (self.direct_link or self.activation.radial or self.squash is not None):
                 return self._activate(self._sparse_arguments(X))
             X = X.toarray()
         if self.activation.built_in and isinstance(self.weights, np.ndarray):
             return self._in_place(np.asarray(X), out)
-        X = self._scaled(X)
-        xp = array_namespace(X)
+        xp = array_namespace(self.weights)
+        X = xp.astype(self.scaled(X), self.weights.dtype, copy=False)
         inputs = self.measured(X)
         H = self._activate(self._arguments(inputs, xp.matmul(inputs, self.centers)))
         return xp.concat([X, H], axis=1) if self.direct_link else H
 
-    def _scaled(self, X: Any) -> Array:
+    def scaled(self, X: Any) -> Array:
+        """The inputs as units and the direct link see them, in float64."""
         X = (as_float64(X) - self.center) * self.scale
-        return array_namespace(X).astype(X, self.weights.dtype, copy=False)
+        return X if self.squash is None else squashed(X, self.squash)
 
     def _in_place(self, X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
         n_inputs, n_units = self.weights.shape
@@ -80,6 +85,8 @@ class HiddenMap:
         inputs[:, n_inputs] = 1.0
         x = np.subtract(X, self.center, out=inputs[:, :n_inputs])
         x *= self.scale
+        if self.squash is not None:
+            x[...] = squashed(x, self.squash)
         inputs = inputs.astype(self.weights.dtype, copy=False)
         x, H = inputs[:, :n_inputs], out[: X.shape[0]]
         H[:, :first] = x[:, :first]
@@ -101,7 +108,11 @@ class HiddenMap:
 
     def to_device_of(self, X: Any) -> HiddenMap:
         """The same map in the library and on the device of X."""
-        return self._with_arrays(("weights", "biases", "center", "scale", "metric"), partial(to_device_of, X))
+        return self._with_arrays(_ARRAYS, partial(to_device_of, X))
+
+    def arrays(self) -> list[Array]:
+        """All arrays that decide what the map computes."""
+        return [array for name in _ARRAYS if (array := getattr(self, name)) is not None]
 
     def _with_arrays(self, names: tuple[str, ...], change: Callable[[Array], Array]) -> HiddenMap:
         arrays = {name: getattr(self, name) for name in names}

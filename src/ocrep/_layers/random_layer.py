@@ -41,7 +41,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from ocrep._documentation import Linked
 from ocrep._errors import pick, unchanged_on_error
 from ocrep._layers.activations import ACTIVATIONS, Activation
-from ocrep._layers.columns import range_to_scale, rounding_of, standardized, to_unit_interval
+from ocrep._layers.columns import range_to_scale, rounding_of, squashed, standardized, to_squash, to_unit_interval
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks, slices_of
@@ -84,10 +84,19 @@ def check_layer(layer: RandomLayer) -> None:
                     f"units_see={layer.units_see} lets each unit see some inputs, but {name}={value!r} needs all of "
                     f"them: use units_see=None, or another {name}."
                 )
-    if isinstance(layer.input_scaling, str) and layer.input_scaling != "minmax":
+    if isinstance(layer.input_scaling, str) and layer.input_scaling not in ("minmax", "squash"):
         raise ValueError(
-            f"input_scaling={layer.input_scaling!r} is unknown: use 'minmax', a pair (low, high), or None."
+            f"input_scaling={layer.input_scaling!r} is unknown: use 'minmax', 'squash', a pair (low, high), or None."
         )
+
+
+def needs_sample(layer: RandomLayer) -> bool:
+    """Whether a sample of rows must be known before the layer can be drawn."""
+    return layer.weight_init in FROM_ROWS or _is_squash(layer.input_scaling)
+
+
+def _is_squash(input_scaling: Any) -> bool:
+    return isinstance(input_scaling, str) and input_scaling == "squash"
 
 
 def check_nested(layer: RandomLayer) -> None:
@@ -231,10 +240,23 @@ class _ScaledRows:
     labels: bool
 
     @classmethod
-    def of(cls, sample: RowSample, center: np.ndarray, scale: np.ndarray, weight_init: str, eps: float) -> _ScaledRows:
+    def of(
+        cls,
+        sample: RowSample,
+        center: np.ndarray,
+        scale: np.ndarray,
+        squash: np.ndarray | None,
+        weight_init: str,
+        eps: float,
+    ) -> _ScaledRows:
         """Scale, sort and standardise; `eps` is the rounding of the inputs, and `weight_init` is for the message."""
-        stays_sparse = sparse.issparse(sample.X)
-        X = sample.X.multiply(scale).tocsr() if stays_sparse else (sample.X - center) * scale
+        stays_sparse = sparse.issparse(sample.X) and squash is None
+        if stays_sparse:
+            X = sample.X.multiply(scale).tocsr()
+        else:
+            X = sample.X.toarray() if sparse.issparse(sample.X) else sample.X
+            X = (X - center) * scale
+            X = X if squash is None else squashed(X, squash)
         order = _order(X, sample)
         X = X[order]
         y = None if sample.y is None else sample.y[order]
@@ -393,9 +415,11 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     activation : str or callable, default="sigmoid"
         "sigmoid", "tanh", "relu", "sin", "gaussian" (exp(−|b|·‖x − c‖²) about random centres c),
         "hardlimit", "identity", or a function of an array that acts on each entry by itself.
-    input_scaling : "minmax", (low, high) or None, default="minmax"
+    input_scaling : "minmax", "squash", (low, high) or None, default="minmax"
         "minmax" brings each input to [−1, 1] by its range over the rows of positive weight; `(low, high)`,
-        numbers or one per input, gives that range; None leaves inputs alone. Constant inputs become 0.
+        numbers or one per input, gives that range; None leaves inputs alone. "squash" divides the distance from the
+        median by half that of the quartiles, bends it with z/√(1 + (z/3)²), so that nothing lies beyond ±3, and
+        standardises the result: a few absurd values change nothing for other rows. Constant inputs become 0.
     weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows"}, default="uniform"
         Distribution of weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups of as many
         units as there are inputs, with U(−1, 1) biases. "pairs" takes each unit from two training rows [1]_, "rows"
@@ -421,7 +445,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     biases_ : ndarray of shape (n_hidden,)
         b.
     center_, scale_ : ndarray of shape (n_features_in_,)
-        The scaled input is (x − center_)·scale_.
+        The scaled input is (x − center_)·scale_; with "squash", that is z.
     map_ : HiddenMap
         The fitted layer as a pure function of arrays.
 
@@ -438,9 +462,10 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     With `weight_init="rows"` Gaussian units are centred on training rows in random order:
     exp(−`weight_scale`²·‖u − c‖²/d) in standardised inputs u, where d is the number of inputs that vary.
 
-    The rows come from at most 10,000 distinct rows of positive weight, chosen by a hash of what they hold. So the
-    order of the rows does not matter, and a weight equals repetition. Rules that hold rows out keep the layer fixed,
-    and it was chosen by the targets of all rows, so their errors are a little too small.
+    These rows, and the quantiles of "squash", come from at most 10,000 distinct rows of positive weight, chosen by a
+    hash of what they hold. So the order of the rows does not matter, and a weight equals repetition. Rules that hold
+    rows out keep the layer fixed, and pairs were chosen by the targets of all rows, so their errors are a little too
+    small.
 
     References
     ----------
@@ -504,7 +529,8 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             X = checked_inputs(self, X, reset=True)
             weight = checked_weights(sample_weight, X)
             observed = observed_range(X, weight) if isinstance(self.input_scaling, str) else None
-            sample = _sample_of(X, y, weight) if self.weight_init in FROM_ROWS else None
+            targets = y if self.weight_init in FROM_ROWS else None
+            sample = _sample_of(X, targets, weight) if needs_sample(self) else None
             self.draw(X.shape[1], X.dtype, observed, sample)
             self.map_ = self.map_.to_device_of(X)  # drawn on the host, so that a seed gives one layer on every device
         return self
@@ -569,9 +595,18 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     def draw(
         self, n_inputs: int, dtype: Any, observed: Range | None = None, sample: RowSample | None = None
     ) -> RandomLayer:
-        """Fit to checked inputs of this number and type: "minmax" needs their range, "pairs" a sample of rows."""
+        """Fit to checked inputs of this number and type: "minmax" needs their range, "pairs" a sample of rows.
+
+        "squash" needs both.
+        """
         eps = rounding_of(dtype)
-        center, scale = to_unit_interval(*range_to_scale(self.input_scaling, n_inputs, observed), eps)
+        squash = None
+        if _is_squash(self.input_scaling):
+            assert sample is not None
+            assert observed is not None
+            center, scale, squash = to_squash(sample, observed, eps)
+        else:
+            center, scale = to_unit_interval(*range_to_scale(self.input_scaling, n_inputs, observed), eps)
         activation = _activation_of(self.activation)
         factor = _weight_factor(self.weight_scale, self.n_hidden)
         rng = random_numbers(self.random_state)
@@ -580,7 +615,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             assert sample is not None
             # One number from the user's generator; the numbers of each unit follow from it and the unit's place.
             seed = int(rng.randint(2**31 - 1))
-            rows = _ScaledRows.of(sample, center, scale, self.weight_init, eps)
+            rows = _ScaledRows.of(sample, center, scale, squash, self.weight_init, eps)
             if self.weight_init == "rows":
                 weights, biases, metric = _units_on_rows(rows, factor, self.n_hidden, seed)
             else:
@@ -592,7 +627,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             weights = units[:, :-1]
             biases = units[:, -1].copy()
         weights = np.ascontiguousarray(weights.T)
-        self.map_ = HiddenMap(weights, biases, center, scale, activation, bool(self.direct_link), metric)
+        self.map_ = HiddenMap(weights, biases, center, scale, activation, bool(self.direct_link), metric, squash)
         return self
 
     def _random_units(self, rng: np.random.RandomState, usable: np.ndarray) -> np.ndarray:
@@ -618,12 +653,12 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
 
     @property
     def center_(self) -> np.ndarray:
-        """The mid-range of each input."""
+        """The mid-range of each input, or its median."""
         return self.map_.center
 
     @property
     def scale_(self) -> np.ndarray:
-        """The factor that brings each centred input to [−1, 1]."""
+        """The factor that brings each centred input to [−1, 1], or divides it by half the distance of the quartiles."""
         return self.map_.scale
 
     def __sklearn_tags__(self) -> Any:

@@ -36,8 +36,7 @@ def fit_fingerprint(recipe: Recipe, learned: Learned) -> str:
         layer = learned.layer
         activation = layer.activation if isinstance(layer.activation, str) else _name_of(layer.activation)
         decisive += [activation, bool(layer.direct_link)]
-        metric = () if layer.map_.metric is None else (layer.map_.metric,)
-        for array in (layer.weights_, layer.biases_, layer.center_, layer.scale_, *metric):
+        for array in layer.map_.arrays():
             hashed.update(np.ascontiguousarray(array).data)
     if learned.division is not None:
         decisive.append(learned.division.n_rows)

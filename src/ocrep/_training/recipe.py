@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from ocrep import rules
 from ocrep._errors import pick
-from ocrep._layers.random_layer import FROM_ROWS, RandomLayer, check_layer, check_nested
+from ocrep._layers.random_layer import RandomLayer, check_layer, check_nested, needs_sample
 from ocrep._linalg.arrays import Array
 from ocrep._linalg.counts import Encoded
 from ocrep._linalg.folds import FoldPlan
@@ -137,7 +137,7 @@ def _check_choices(solver: str, calibrate: str | None, forgetting: Any) -> None:
 
 def _needs(estimator: str, targets: Numbers | Labels, layer: RandomLayer | None) -> Needs:
     ranged = layer is not None and isinstance(layer.input_scaling, str)
-    sample = SAMPLE_ROWS if layer is not None and layer.weight_init in FROM_ROWS else 0
+    sample = SAMPLE_ROWS if layer is not None and needs_sample(layer) else 0
     if isinstance(targets, Numbers):
         return Needs(labels=False, range=ranged, sample=sample, estimator=estimator)
     given = targets.class_weight

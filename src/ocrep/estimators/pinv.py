@@ -27,8 +27,9 @@ class _Network(ClosedForm):
         Number of hidden units M; "auto" chooses it up to `max_hidden` by exact three-fold cross-validation.
     activation : str or callable, default="sigmoid"
         "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
-    input_scaling : "minmax", (low, high) or None, default="minmax"
-        Scaling of each input to [−1, 1] by its range in training or a given range; None leaves inputs alone.
+    input_scaling : "minmax", "squash", (low, high) or None, default="minmax"
+        Scaling of each input to [−1, 1] by its range in training or a given range; "squash" goes by the median and the
+        quartiles and bends what lies far outside, so that a few absurd values do no harm; None leaves inputs alone.
     weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows"}, default="uniform"
         Distribution of the input weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups. "pairs"
         takes each unit from two training rows, near in their inputs and far in their targets preferred, as described

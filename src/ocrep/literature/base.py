@@ -24,7 +24,7 @@ class Method(Documented, Linked, Summarized, BaseEstimator, ABC):
     ----------
     activation : str or callable, default="sigmoid"
         "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
-    input_scaling : "minmax", (low, high) or None, default="minmax"
+    input_scaling : "minmax", "squash", (low, high) or None, default="minmax"
         Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the hidden layer.
@@ -135,8 +135,7 @@ class MixedMap:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The units' outputs, of shape (n_samples, n_units)."""
-        first = self.maps[0]
-        linear = ((X - first.center) * first.scale)[:, self.inputs]
+        linear = self.maps[0].scaled(X)[:, self.inputs]
         return np.hstack([linear, *(part(X) for part in self.maps)])
 
     @property

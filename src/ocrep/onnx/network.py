@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep import literature
 from ocrep._layers.activations import ACTIVATIONS
+from ocrep._layers.columns import SATURATED
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import RandomLayer
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
@@ -203,7 +204,17 @@ def label(graph: Graph, labels: np.ndarray, scores: str, *, to_name: str) -> Non
 
 
 def _scaled(graph: Graph, hidden: HiddenMap, X: str) -> str:
-    return _times(graph, graph("Sub", X, graph.constant(hidden.center)), hidden.scale)
+    Z = _times(graph, graph("Sub", X, graph.constant(hidden.center)), hidden.scale)
+    if hidden.squash is None:
+        return Z
+    far = np.full(1, SATURATED)
+    Z = graph("Max", graph("Min", Z, graph.constant(far)), graph.constant(-far))
+    root = graph(
+        "Sqrt",
+        graph("Add", graph("Mul", Z, graph("Div", Z, graph.constant(np.full(1, 9.0)))), graph.constant(np.ones(1))),
+    )
+    mean, inverse_deviation = hidden.squash
+    return _times(graph, graph("Sub", graph("Div", Z, root), graph.constant(mean)), inverse_deviation)
 
 
 def _times(graph: Graph, X: str, factors: np.ndarray) -> str:

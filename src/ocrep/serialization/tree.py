@@ -17,7 +17,7 @@ object can contain itself. The same array is read again for each object that ref
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -159,7 +159,11 @@ def _node_to_file(node: Node) -> Node:
     if names is not None:
         values = node.pop("content")["content"]
         by_position = isinstance(values, list)
-        node["fields"] = dict(zip(names, values, strict=True)) if by_position else {key: values[key] for key in names}
+        node["fields"] = (
+            dict(zip(names, values, strict=True))
+            if by_position
+            else {key: values[key] for key in names if key in values}
+        )
     return node
 
 
@@ -175,12 +179,12 @@ def _node_from_file(node: Node, source: str) -> Node:
     node = _renamed(node, path_of(OWN[name]))
     if names is not None:
         values = node.pop("fields")
-        if set(values) != set(names):
+        if not _required_fields(OWN[name]) <= set(values) <= set(names):
             raise ModelFileError(
                 f"{source}, in which {name} had other fields: load it with that version, or fit the model again with "
                 f"{__version__}."
             )
-        node["content"] = _state(OWN[name], {field: values[field] for field in names})
+        node["content"] = _state(OWN[name], {field: values[field] for field in names if field in values})
     return node
 
 
@@ -201,6 +205,11 @@ def _field_names(node: Node, kind: Any) -> list[str] | None:
     if node["__loader__"] == "ObjectNode" and is_dataclass(kind):
         return [field.name for field in fields(kind)]
     return None
+
+
+def _required_fields(kind: Any) -> set[str]:
+    """The fields that every file has. Later ones have a default, which the class itself holds unless it has slots."""
+    return {field.name for field in fields(kind) if hasattr(kind, "__setstate__") or field.default is MISSING}
 
 
 def _renamed(node: Node, name: str) -> Node:
