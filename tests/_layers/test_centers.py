@@ -1,4 +1,4 @@
-"""Gaussian units centred on training rows: formula, nesting, invariances, refusals."""
+"""Gaussian and Laplace units centred on training rows: formula, nesting, invariances, refusals."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ Y = np.sin(X[:, 0])
 
 
 def layer(n_hidden=10, **options):
-    return RandomLayer(n_hidden, activation="gaussian", weight_init="rows", random_state=0, **options)
+    return RandomLayer(n_hidden, **{"activation": "gaussian", "weight_init": "rows", "random_state": 0, **options})
 
 
 def centers_of(fitted):
@@ -31,6 +31,31 @@ def test_each_unit_is_the_formula_about_a_training_row(make, weight_scale):
     distance = (((X[:, None] - centers) / Z) ** 2).sum(axis=2)
     expected = np.exp(-(weight_scale**2) * distance / 3)  # three inputs vary
     np.testing.assert_allclose(fitted.transform(make(X)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("weight_scale", [1.0, 0.5])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_laplace_units_are_the_formula_and_one_at_their_rows(make, weight_scale, shift):
+    rows = X + shift
+    fitted = layer(activation="laplace", weight_scale=weight_scale).fit(make(rows))
+    centers = centers_of(fitted)
+    Z = np.where(rows.std(axis=0) > 0, rows.std(axis=0), 1.0)
+    distance = np.sqrt((((rows[:, None] - centers) / Z) ** 2).sum(axis=2))
+    H = fitted.transform(make(rows))
+    np.testing.assert_allclose(H, np.exp(-weight_scale * distance / np.sqrt(3)), atol=1e-7 if shift else 1e-12)
+    assert np.count_nonzero(H == 1.0) == 10
+
+
+def test_laplace_units_from_pairs_are_one_at_a_row_and_one_half_at_another():
+    H = layer(30, activation="laplace", weight_init="pairs").fit(X, Y).transform(X)
+    assert (np.isclose(H, 1.0, atol=1e-12).sum(axis=0) >= 1).all()
+    assert (np.isclose(H, 0.5, atol=1e-9).sum(axis=0) >= 1).all()
+
+
+def test_laplace_units_see_all_inputs():
+    with pytest.raises(ValueError, match=r"units_see=2 .* activation='laplace' needs all of them"):
+        RandomLayer(5, activation="laplace", units_see=2).fit(X)
 
 
 def test_rows_are_used_once_before_any_is_used_twice_and_layers_are_nested():

@@ -38,17 +38,18 @@ def test_activation_equals_its_formula(name):
     np.testing.assert_allclose(layer.transform(X), FORMULAS[name](Z), atol=1e-14)
 
 
-def test_gaussian_units_are_radial():
-    layer = RandomLayer(20, activation="gaussian", random_state=0).fit(X)
+@pytest.mark.parametrize(("name", "power"), [("gaussian", 2), ("laplace", 1)])
+def test_gaussian_and_laplace_units_are_radial(name, power):
+    layer = RandomLayer(20, activation=name, random_state=0).fit(X)
     distances = np.linalg.norm(scaled(X)[:, :, None] - layer.weights_, axis=1)
-    np.testing.assert_allclose(layer.transform(X), np.exp(-np.abs(layer.biases_) * distances**2), rtol=1e-12)
+    np.testing.assert_allclose(layer.transform(X), np.exp(-np.abs(layer.biases_) * distances**power), rtol=1e-12)
 
 
 def test_every_activation_is_tested():
     with pytest.raises(ValueError, match="Known: ") as refused:
         RandomLayer(activation="?").fit(X)
     known = str(refused.value).partition("Known: ")[2]
-    assert sorted([*FORMULAS, "gaussian"]) == re.findall(r"'(\w+)'", known)
+    assert sorted([*FORMULAS, "gaussian", "laplace"]) == re.findall(r"'(\w+)'", known)
 
 
 def test_sigmoid_does_not_overflow():

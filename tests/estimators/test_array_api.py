@@ -76,7 +76,9 @@ def test_misclassified_rows_are_counted_on_the_device():
     assert there == pytest.approx(here, rel=1e-9)
 
 
-@pytest.mark.parametrize("activation", ["gaussian", "hardlimit", "identity", "relu", "sigmoid", "sin", "tanh"])
+@pytest.mark.parametrize(
+    "activation", ["gaussian", "hardlimit", "identity", "laplace", "relu", "sigmoid", "sin", "tanh"]
+)
 @pytest.mark.parametrize("direct_link", [False, True])
 @pytest.mark.parametrize("scaling", ["minmax", "squash"])
 def test_the_hidden_layer_stays_on_the_device(activation, direct_link, scaling):

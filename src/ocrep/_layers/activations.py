@@ -15,9 +15,9 @@ from array_api_compat import is_numpy_namespace, is_torch_namespace
 from ocrep._linalg.arrays import Array, array_namespace, device_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Activation:
-    """φ, and what it is applied to: XC + b, or −|b|·‖x − c‖² for radial units."""
+    """φ, and what it is applied to: XC + b, or −|b|·‖x − c‖^power for radial units."""
 
     function: Callable[[Array], Array]
     radial: bool = False
@@ -26,7 +26,9 @@ class Activation:
     argument: float = 1.0
     """What XC + b is multiplied by before φ sees it; a power of 2, so that nothing is rounded."""
     levels: tuple[float, float] = (-1.0, 1.0)
-    """XC + b at the two rows of a unit from a pair; −|b|·‖x − c‖² for radial units, whose centre is the first row."""
+    """XC + b at the two rows of a unit from a pair; −|b|·‖x − c‖^power for radial units, centred at the first."""
+    power: int = 2
+    """Of the distance, for radial units: 2 or 1."""
 
 
 def overwritten(function: str, Z: Array, *others: Array) -> Array:
@@ -57,6 +59,11 @@ def _exp(Z: Array) -> Array:
     return overwritten("exp", Z)
 
 
+def _laplace(Z: Array) -> Array:
+    # The same function as of Gaussian units, of a distance that is not squared. Files tell them apart by name.
+    return overwritten("exp", Z)
+
+
 def _identity(Z: Array) -> Array:
     return Z
 
@@ -79,6 +86,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "sin": Activation(_sin, built_in=True, levels=(-math.pi / 6, math.pi / 6)),
     # 1 at its centre and ½ at the other row.
     "gaussian": Activation(_exp, radial=True, built_in=True, levels=(0.0, -math.log(2.0))),
+    "laplace": Activation(_laplace, radial=True, built_in=True, levels=(0.0, -math.log(2.0)), power=1),
     "hardlimit": Activation(_hardlimit, built_in=True),
     "identity": Activation(_identity, built_in=True, levels=(-0.5, 0.5)),
 }

@@ -14,9 +14,10 @@ between the quartiles, which are z = ±1. The median and the quartiles hardly mo
 instead of 1, and that row goes to ±3, which is 2.6 standard deviations of normal inputs: there it pulls little. With
 q₃ − q₁ instead of its half it would be 4.3, and such a row alone cost 0.02 to 0.1 of R² among 1,500. Quantiles are
 weighted: that of the share s is the least value up to which the rows have s of all weight, or the mean of two
-neighbours if one of them reaches s exactly. So a weight equals repetition. Where the quartiles coincide, as in a column that is mostly 0, the median distance from the median of the
-rows that differ from it takes the place of (q₃ − q₁)/2: it is 1 for a column of 0 and 1, and as robust. A column that
-varies only in rows outside the sample has half its range instead.
+neighbours if one of them reaches s exactly. So a weight equals repetition. Where the quartiles coincide, as in a column
+that is mostly 0, the median distance from the median of the rows that differ from it takes the place of (q₃ − q₁)/2: it
+is 1 for a column of 0 and 1, and as robust. A column that varies only in rows outside the sample has half its range
+instead.
 """
 
 from __future__ import annotations

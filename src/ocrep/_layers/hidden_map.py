@@ -1,8 +1,8 @@
 """`HiddenMap`: from inputs to features, H = φ(XC + b) or [X | H], as a pure function of arrays.
 
 A drawn layer is three steps, each with its own arrays: the scaling x ↦ (x − center)·scale, which may be squashed
-(`columns.py`); what φ is applied to, XC + b or, for radial units with centres c, −|b|·‖D(x − c)‖² with a diagonal
-metric D; and φ itself (`activations.py`). With a direct link, the scaled inputs come first: [X | H].
+(`columns.py`); what φ is applied to, XC + b or, for radial units with centres c, −|b|·‖D(x − c)‖² or −|b|·‖D(x − c)‖
+with a diagonal metric D; and φ itself (`activations.py`). With a direct link, the scaled inputs come first: [X | H].
 
 Digits and cost:
 
@@ -11,7 +11,8 @@ Digits and cost:
   columns whose range is not far from zero: so they stay sparse. Squashed zeros are not zero: such rows become dense.
 - ‖x − c‖² is ‖x‖² − 2x·c + ‖c‖², one matrix product instead of n·M differences. The squares cancel where the centres
   lie far from the origin: so units with a metric take x and c relative to the mean of the centres. A negative result is
-  rounding, and is set to 0.
+  rounding, and is set to 0. Where the root is taken, δ(‖x‖² + ‖c‖²) is subtracted first, δ = (p + 8)·ε a bound on the
+  rounding of p products: so the distance of a row from itself is 0, and not √ε.
 - H costs n·p·M multiplications and n·M evaluations of φ. On the host it is computed in memory that the caller gives,
   the biases as one more row of C, because the allocation of new memory costs more than a tanh.
 """
@@ -28,7 +29,7 @@ from scipy import sparse
 
 from ocrep._documentation import shown_in_short
 from ocrep._layers.activations import Activation, overwritten
-from ocrep._layers.columns import squashed
+from ocrep._layers.columns import rounding_of, squashed
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, to_device_of
 
 # How far a scaled column's zero may lie from its mid-range, where the range is [−1, 1], for the column to be folded.
@@ -166,6 +167,13 @@ class HiddenMap:
         """C as radial units measure it."""
         return self.weights if self.metric is None else (self.weights - self.origin[:, None]) * self.metric[:, None]
 
+    @property
+    def slack(self) -> float:
+        """δ: what share of ‖x‖² + ‖c‖² is rounding and subtracted from squared distances before a root is taken."""
+        if self.activation.power == 2:
+            return 0.0
+        return (self.weights.shape[0] + 8) * rounding_of(self.weights.dtype)
+
     @cached_property
     def _with_biases(self) -> np.ndarray:
         """C above b, times the factor on φ's argument."""
@@ -176,17 +184,20 @@ class HiddenMap:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _arguments(self, X: Array, products: Array) -> Array:
-        """What φ is applied to: XC + b, or −|b|·‖x − c‖² from ‖x‖² − 2x·c + ‖c‖²."""
+        """What φ is applied to: XC + b, or −|b|·‖x − c‖² from ‖x‖² − 2x·c + ‖c‖², or minus |b| times its root."""
         if not self.activation.radial:
             products += self.biases
             products *= self.activation.argument
             return products
         xp = array_namespace(X)
         products *= -2.0
-        products += xp.sum(X * X, axis=1)[:, None]
-        products += xp.sum(self.centers * self.centers, axis=0)
+        keep = 1.0 - self.slack
+        products += keep * xp.sum(X * X, axis=1)[:, None]
+        products += keep * xp.sum(self.centers * self.centers, axis=0)
         # Rounding must not make a squared distance negative.
         products = overwritten("maximum", products, xp.zeros((), dtype=products.dtype, device=device_of(products)))
+        if self.activation.power == 1:
+            products = overwritten("sqrt", products)
         products *= -xp.abs(self.biases)
         return products
 

@@ -11,7 +11,8 @@ Units from pairs of rows follow Bolager et al. (2023). In standardised inputs u,
     t(x) = a·(x − x₁),  a = (u₂ − u₁)/‖u₂ − u₁‖² in the units of x,  so that t(x₁) = 0 and t(x₂) = 1,
 
 and its argument is low + (high − low)·t(x): it changes between two levels of φ (`Activation.levels`) just where the
-training rows are. A radial unit has its centre at x₁, and −|b|·‖u − u₁‖² = high at x₂ gives |b| = −high/‖u₂ − u₁‖².
+training rows are. A radial unit has its centre at x₁, and −|b|·‖u − u₁‖² = high at x₂ gives |b| = −high/‖u₂ − u₁‖²
+(without the squares for Laplace units).
 The pair is drawn among a few random ones with probability ∝ ‖y₂ − y₁‖/‖x₂ − x₁‖, the steepness of the target between
 them. The draw is one argmin: of independent exponential variables with rates pᵢ, the i-th is the least with
 probability pᵢ/Σp.
@@ -67,7 +68,7 @@ def check_layer(layer: RandomLayer) -> None:
     if layer.weight_init == "rows" and not _activation_of(layer.activation).radial:
         raise ValueError(
             f"weight_init='rows' centres units on training rows, and activation={layer.activation!r} has no centre: "
-            "use activation='gaussian', or weight_init='pairs'."
+            "use activation='gaussian' or 'laplace', or weight_init='pairs'."
         )
     if layer.bias_range is not None:
         _ends_of(layer.bias_range)
@@ -78,11 +79,14 @@ def check_layer(layer: RandomLayer) -> None:
             )
     if layer.units_see is not None:
         check_size("units_see", layer.units_see)
-        for name, value in (("weight_init", "orthogonal"), ("activation", "gaussian")):
-            if getattr(layer, name) == value:
+        for name, needs_all in (
+            ("weight_init", layer.weight_init == "orthogonal"),
+            ("activation", _activation_of(layer.activation).radial),
+        ):
+            if needs_all:
                 raise ValueError(
-                    f"units_see={layer.units_see} lets each unit see some inputs, but {name}={value!r} needs all of "
-                    f"them: use units_see=None, or another {name}."
+                    f"units_see={layer.units_see} lets each unit see some inputs, but {name}={getattr(layer, name)!r} "
+                    f"needs all of them: use units_see=None, or another {name}."
                 )
     if isinstance(layer.input_scaling, str) and layer.input_scaling not in ("minmax", "squash"):
         raise ValueError(
@@ -306,22 +310,24 @@ def _units_from_pairs(
     x1 = rows.dense(first)
     low, high = activation.levels
     if activation.radial:
-        return x1, -high * factor**2 / squared, rows.inverse_std
+        widths = factor**2 / squared if activation.power == 2 else factor / np.sqrt(squared)
+        return x1, -high * widths, rows.inverse_std
     weights = factor * (high - low) * (difference / squared[:, None] * rows.inverse_std)
     return weights, factor * low - np.sum(weights * x1, axis=1), None
 
 
 def _units_on_rows(
-    rows: _ScaledRows, factor: float, n_units: int, seed: int
+    rows: _ScaledRows, activation: Activation, factor: float, n_units: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centres, biases and metric of Gaussian units exp(−factor²·‖u − c‖²/d), d the number of inputs that vary.
+    """Centres, biases and metric of units exp(−factor²·‖u − c‖²/d), d the number of inputs that vary, or its root.
 
     The centres are training rows in random order. Rows come twice only if there are fewer than units.
     """
     n_rows = rows.X.shape[0]
     rounds = [np.random.default_rng([seed, i]).permutation(n_rows) for i in range(-(-n_units // n_rows))]
     centers = rows.dense(np.concatenate(rounds)[:n_units])
-    width = factor**2 / np.count_nonzero(rows.inverse_std)
+    d = np.count_nonzero(rows.inverse_std)
+    width = factor**2 / d if activation.power == 2 else factor / math.sqrt(d)
     return centers, np.full(n_units, width), rows.inverse_std
 
 
@@ -413,8 +419,8 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     n_hidden : int, default=200
         Number of hidden units M.
     activation : str or callable, default="sigmoid"
-        "sigmoid", "tanh", "relu", "sin", "gaussian" (exp(−|b|·‖x − c‖²) about random centres c),
-        "hardlimit", "identity", or a function of an array that acts on each entry by itself.
+        "sigmoid", "tanh", "relu", "sin", "gaussian" (exp(−|b|·‖x − c‖²) about random centres c), "laplace"
+        (exp(−|b|·‖x − c‖)), "hardlimit", "identity", or a function of an array that acts on each entry by itself.
     input_scaling : "minmax", "squash", (low, high) or None, default="minmax"
         "minmax" brings each input to [−1, 1] by its range over the rows of positive weight; `(low, high)`,
         numbers or one per input, gives that range; None leaves inputs alone. "squash" divides the distance from the
@@ -423,15 +429,15 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows"}, default="uniform"
         Distribution of weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups of as many
         units as there are inputs, with U(−1, 1) biases. "pairs" takes each unit from two training rows [1]_, "rows"
-        centres Gaussian units on single ones; see the notes.
+        centres "gaussian" or "laplace" units on single ones; see the notes.
     weight_scale : float or "inverse_sqrt", default=1.0
-        Factor on weights and biases; "inverse_sqrt" is 1/√M. It divides the width of Gaussian units from rows.
+        Factor on weights and biases; "inverse_sqrt" is 1/√M. It divides the width of radial units from rows.
     bias_range : (low, high) or None, default=None
         Biases U(low, high) before `weight_scale`, such as (0, 1); None leaves their distribution to `weight_init`.
         Not for "pairs" and "rows".
     units_see : int, default=None
         How many inputs each unit sees, chosen at random among those that are not constant; None, or a number that
-        is as large, means all. Not for "orthogonal" weights and "gaussian" units.
+        is as large, means all. Not for "orthogonal" weights, and not for "gaussian" and "laplace" units.
     direct_link : bool, default=False
         Whether to put the scaled inputs in front of the hidden units.
     random_state : int, RandomState, Generator or None, default=None
@@ -453,14 +459,16 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     -----
     With `weight_init="pairs"` a unit belongs to two training rows x₁ and x₂, and changes from the one to the other:
     tanh is −½ at x₁ and ½ at x₂, sigmoid ¼ and ¾, sin and identity −½ and ½, relu and hardlimit 0 and 1; a function of
-    your own gets −1 and 1. `weight_scale` multiplies the arguments. A Gaussian unit is 1 at x₁ and ½ as far away as x₂.
+    your own gets −1 and 1. `weight_scale` multiplies the arguments. A radial unit is 1 at x₁ and ½ as far away as x₂.
     Each unit chooses its pair among ten random ones with probability proportional to ‖y₂ − y₁‖/‖x₂ − x₁‖, so steep
     parts of the target get more units. Distances are those of standardised inputs; `input_scaling` scales what
     `weights_` and the direct link see. Targets are divided by their standard deviations; labels differ by 0 or 1. `fit`
     takes floating-point targets as numbers and others as labels; without targets it only prefers near rows.
 
-    With `weight_init="rows"` Gaussian units are centred on training rows in random order:
-    exp(−`weight_scale`²·‖u − c‖²/d) in standardised inputs u, where d is the number of inputs that vary.
+    With `weight_init="rows"` units are centred on training rows in random order: exp(−`weight_scale`²·‖u − c‖²/d) for
+    "gaussian", exp(−`weight_scale`·‖u − c‖/√d) for "laplace", in standardised inputs u, where d is the number of inputs
+    that vary. A Laplace unit has a cone at its centre, so the model follows single rows more closely and is continuous
+    but not smooth there: it has no derivative at a centre.
 
     These rows, and the quantiles of "squash", come from at most 10,000 distinct rows of positive weight, chosen by a
     hash of what they hold. So the order of the rows does not matter, and a weight equals repetition. Rules that hold
@@ -617,7 +625,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             seed = int(rng.randint(2**31 - 1))
             rows = _ScaledRows.of(sample, center, scale, squash, self.weight_init, eps)
             if self.weight_init == "rows":
-                weights, biases, metric = _units_on_rows(rows, factor, self.n_hidden, seed)
+                weights, biases, metric = _units_on_rows(rows, activation, factor, self.n_hidden, seed)
             else:
                 weights, biases, metric = _units_from_pairs(
                     rows, activation, factor, self.n_hidden, seed, self.units_see

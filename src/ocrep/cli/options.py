@@ -170,7 +170,7 @@ Floor = Annotated[
 ]
 # The names are written out, because the library's own tables would cost the import of numpy; a test compares them.
 Activation = Annotated[
-    Literal["sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity"] | None,
+    Literal["sigmoid", "tanh", "relu", "sin", "gaussian", "laplace", "hardlimit", "identity"] | None,
     Option("--activation", help="Of the hidden units."),
 ]
 WeightInit = Annotated[

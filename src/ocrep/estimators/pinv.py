@@ -26,7 +26,7 @@ class _Network(ClosedForm):
     n_hidden : int or "auto", default=500
         Number of hidden units M; "auto" chooses it up to `max_hidden` by exact three-fold cross-validation.
     activation : str or callable, default="sigmoid"
-        "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
+        "sigmoid", "tanh", "relu", "sin", "gaussian", "laplace", "hardlimit", "identity", or a function of an array.
     input_scaling : "minmax", "squash", (low, high) or None, default="minmax"
         Scaling of each input to [−1, 1] by its range in training or a given range; "squash" goes by the median and the
         quartiles and bends what lies far outside, so that a few absurd values do no harm; None leaves inputs alone.

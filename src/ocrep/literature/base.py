@@ -23,7 +23,7 @@ class Method(Documented, Linked, Summarized, BaseEstimator, ABC):
     Parameters
     ----------
     activation : str or callable, default="sigmoid"
-        "sigmoid", "tanh", "relu", "sin", "gaussian", "hardlimit", "identity", or a function of an array.
+        "sigmoid", "tanh", "relu", "sin", "gaussian", "laplace", "hardlimit", "identity", or a function of an array.
     input_scaling : "minmax", "squash", (low, high) or None, default="minmax"
         Scaling of the inputs to [−1, 1] by the training range or a given range; None leaves them as they are.
     random_state : int, RandomState, Generator or None, default=None

@@ -239,19 +239,25 @@ def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
     if name == "hardlimit":
         return graph.double(graph("GreaterOrEqual", Z, graph.constant(np.zeros(1))))
     # The other activations have the names of their operators.
-    return graph({"gaussian": "Exp"}.get(name, name.capitalize()), Z)
+    return graph({"gaussian": "Exp", "laplace": "Exp"}.get(name, name.capitalize()), Z)
 
 
 def _minus_distances(graph: Graph, hidden: HiddenMap, X: str) -> str:
-    """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖²; Relu, because rounding could make that negative."""
+    """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖², or its root; Relu, because rounding could make that negative."""
     centers = hidden.centers
     if hidden.metric is not None:
         X = _times(graph, graph("Sub", X, graph.constant(hidden.origin)), hidden.metric)
     products = graph("MatMul", X, graph.constant(centers))
     squares = graph("ReduceSum", graph("Mul", X, X), graph.constant(np.array([1])), keepdims=1)
+    if hidden.slack:
+        squares = graph("Mul", squares, graph.constant(np.full(1, 1.0 - hidden.slack)))
     distances = graph("Sub", squares, graph("Mul", products, graph.constant(np.full(1, 2.0))))
-    distances = graph("Add", distances, graph.constant((centers**2).sum(axis=0)))
-    return graph("Mul", graph("Relu", distances), graph.constant(-np.abs(hidden.biases)))
+    keep = 1.0 - hidden.slack
+    distances = graph("Add", distances, graph.constant(keep * (centers**2).sum(axis=0)))
+    distances = graph("Relu", distances)
+    if hidden.activation.power == 1:
+        distances = graph("Sqrt", distances)
+    return graph("Mul", distances, graph.constant(-np.abs(hidden.biases)))
 
 
 # ------------------------------------------------------------------------------
