@@ -81,6 +81,19 @@ def test_rows_of_every_kind_give_the_layer_of_memory(kind, task, options, tmp_pa
     assert model.gamma_ == pytest.approx(expected.gamma_, rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("task", [PinvRegressor, PinvClassifier])
+@pytest.mark.usefixtures("sample_rows")
+def test_rows_of_every_kind_give_the_trees_of_memory(kind, task, tmp_path):
+    frame = frame_of(task, weighted=kind != "array")
+    options = {"weight_init": "trees", "input_scaling": "squash", "gamma": 0.1}
+    expected = network(task, **options).fit(*arrays(frame))
+    model = KINDS[kind](network(task, **options), frame, tmp_path)
+    X = arrays(frame)[0]
+    np.testing.assert_allclose(model.layer_.map_(X), expected.layer_.map_(X), rtol=1e-9)
+    np.testing.assert_allclose(model.output_coef_, expected.output_coef_, rtol=1e-6, atol=1e-9)
+
+
 def test_a_memory_map_gives_the_layer_of_memory(tmp_path):
     X, y, _ = arrays(frame_of(PinvRegressor, weighted=False))
     mapped = np.memmap(tmp_path / "X", dtype=float, mode="w+", shape=X.shape)

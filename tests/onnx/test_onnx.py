@@ -205,6 +205,18 @@ def test_a_layer_alone_and_before_a_model(dtype):
     assert_predicts_as(make_pipeline(RandomLayer(30, random_state=0), TikhonovRegressor()).fit(X, Y), X, Y, dtype)
 
 
+@both_types
+@pytest.mark.parametrize(
+    "options", [{}, {"direct_link": False}, {"input_scaling": "squash"}, {"input_scaling": None}], ids=name_of
+)
+def test_leaves_of_trees(options, dtype):
+    for n_hidden in (1, 60):
+        model = PinvRegressor(n_hidden, weight_init="trees", gamma=0.1, random_state=0, **options).fit(X, Y)
+        assert_predicts_as(model, X, Y, dtype)
+    model = PinvClassifier(60, weight_init="trees", random_state=0, calibrate="loo", **options)
+    assert_classifies_as(model.fit(X, LABELS["three words"]), X, dtype)
+
+
 def test_ties_are_broken_as_we_do():
     layer = RandomLayer(6, activation="hardlimit", input_scaling=None, random_state=0).fit(X)
     layer.map_.biases[:] = 0.0

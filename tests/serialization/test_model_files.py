@@ -66,6 +66,7 @@ REGRESSORS = [
     *(PinvRegressor(20, random_state=0, activation=name) for name in ACTIVATIONS),
     PinvRegressor(20, random_state=0, weight_init="pairs", units_see=2),
     PinvRegressor(20, random_state=0, input_scaling="squash"),
+    PinvRegressor(20, random_state=0, weight_init="trees"),
     PinvRegressor(20, random_state=0, weight_init="pairs", activation="gaussian"),
     TikhonovRegressor(),
     TikhonovRegressor(rules.KFold(n_folds=4, grid=(0.1, 1.0))),

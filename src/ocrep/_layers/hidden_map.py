@@ -2,7 +2,8 @@
 
 A drawn layer is three steps, each with its own arrays: the scaling x ↦ (x − center)·scale, which may be squashed
 (`columns.py`); what φ is applied to, XC + b or, for radial units with centres c, −|b|·‖D(x − c)‖² or −|b|·‖D(x − c)‖
-with a diagonal metric D; and φ itself (`activations.py`). With a direct link, the scaled inputs come first: [X | H].
+with a diagonal metric D; and φ itself (`activations.py`). Leaves of trees (`trees.py`) take the place of the last two.
+With a direct link, the scaled inputs come first: [X | H].
 
 Digits and cost:
 
@@ -30,6 +31,7 @@ from scipy import sparse
 from ocrep._documentation import shown_in_short
 from ocrep._layers.activations import Activation, overwritten
 from ocrep._layers.columns import rounding_of, squashed
+from ocrep._layers.trees import Trees
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, to_device_of
 
 # How far a scaled column's zero may lie from its mid-range, where the range is [−1, 1], for the column to be folded.
@@ -52,6 +54,9 @@ class HiddenMap:
     squash: Array | None = None
     """For squashed inputs, their means and inverse deviations, two rows; None for inputs that are not squashed."""
 
+    trees: Trees | None = None
+    """Trees whose leaves are the units; these have neither weights nor biases."""
+
     __repr__ = shown_in_short
 
     def __call__(self, X: Any, out: np.ndarray | None = None) -> Array:
@@ -60,15 +65,20 @@ class HiddenMap:
         On the host the result may be given a place, `out` of at least as many rows: new memory costs more than a tanh.
         """
         if sparse.issparse(X):
-            if not (self.direct_link or self.activation.radial or self.squash is not None):
+            stays_sparse = self.squash is None and self.trees is None
+            if stays_sparse and not (self.direct_link or self.activation.radial):
                 return self._activate(self._sparse_arguments(X))
             X = X.toarray()
         if self.activation.built_in and isinstance(self.weights, np.ndarray):
             return self._in_place(np.asarray(X), out)
         xp = array_namespace(self.weights)
-        X = xp.astype(self.scaled(X), self.weights.dtype, copy=False)
-        inputs = self.measured(X)
-        H = self._activate(self._arguments(inputs, xp.matmul(inputs, self.centers)))
+        scaled = self.scaled(X)
+        X = xp.astype(scaled, self.weights.dtype, copy=False)
+        if self.trees is not None:
+            H = xp.astype(self.trees(scaled), X.dtype)
+        else:
+            inputs = self.measured(X)
+            H = self._activate(self._arguments(inputs, xp.matmul(inputs, self.centers)))
         return xp.concat([X, H], axis=1) if self.direct_link else H
 
     def scaled(self, X: Any) -> Array:
@@ -77,10 +87,10 @@ class HiddenMap:
         return X if self.squash is None else squashed(X, self.squash)
 
     def _in_place(self, X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-        n_inputs, n_units = self.weights.shape
+        n_inputs = self.weights.shape[0]
         first = n_inputs if self.direct_link else 0
         if out is None:
-            out = np.empty((X.shape[0], first + n_units), dtype=self.weights.dtype)
+            out = np.empty((X.shape[0], first + self.n_units), dtype=self.weights.dtype)
         # The biases as one more input: the product adds them at no cost.
         inputs = np.empty((X.shape[0], n_inputs + 1))
         inputs[:, n_inputs] = 1.0
@@ -88,10 +98,14 @@ class HiddenMap:
         x *= self.scale
         if self.squash is not None:
             x[...] = squashed(x, self.squash)
-        inputs = inputs.astype(self.weights.dtype, copy=False)
-        x, H = inputs[:, :n_inputs], out[: X.shape[0]]
+        H = out[: X.shape[0]]
         H[:, :first] = x[:, :first]
         Z = H[:, first:]
+        if self.trees is not None:
+            Z[...] = self.trees(x)
+            return H
+        inputs = inputs.astype(self.weights.dtype, copy=False)
+        x = inputs[:, :n_inputs]
         if self.activation.radial:
             x = self.measured(x)
             self._arguments(x, np.matmul(x, self.centers, out=Z))
@@ -109,24 +123,32 @@ class HiddenMap:
 
     def to_device_of(self, X: Any) -> HiddenMap:
         """The same map in the library and on the device of X."""
-        return self._with_arrays(_ARRAYS, partial(to_device_of, X))
+        moved = self._with_arrays(_ARRAYS, partial(to_device_of, X))
+        return moved if self.trees is None else replace(moved, trees=self.trees.to_device_of(X))
 
     def arrays(self) -> list[Array]:
         """All arrays that decide what the map computes."""
-        return [array for name in _ARRAYS if (array := getattr(self, name)) is not None]
+        own = [array for name in _ARRAYS if (array := getattr(self, name)) is not None]
+        return own if self.trees is None else [*own, *self.trees.arrays().values()]
 
     def _with_arrays(self, names: tuple[str, ...], change: Callable[[Array], Array]) -> HiddenMap:
         arrays = {name: getattr(self, name) for name in names}
         return replace(self, **{name: change(array) for name, array in arrays.items() if array is not None})
 
     @property
+    def n_units(self) -> int:
+        """Columns of H."""
+        return self.weights.shape[1] if self.trees is None else self.trees.n_units
+
+    @property
     def n_features(self) -> int:
         """Columns of [X | H] with a direct link, else of H."""
-        n_inputs, n_units = self.weights.shape
-        return n_units + (n_inputs if self.direct_link else 0)
+        return self.n_units + (self.weights.shape[0] if self.direct_link else 0)
 
     def take(self, units: Any) -> HiddenMap:
         """The map of some units only."""
+        if self.trees is not None:
+            return replace(self, trees=self.trees.take(units))
         return replace(self, weights=self.weights[:, units], biases=self.biases[units])
 
     def _sparse_arguments(self, X: Any) -> np.ndarray:

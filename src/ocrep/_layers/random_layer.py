@@ -19,7 +19,8 @@ probability pᵢ/Σp.
 
 What is drawn depends on the seed and on the set of distinct rows, not on their order (they are sorted, and chosen by a
 hash of their content), nor on the number of units: each unit has its own row of random numbers, so the first m units of
-a layer of M are the layer of m. To add a kind of unit, give it a name in `WEIGHT_INITS` and a branch in `draw`.
+a layer of M are the layer of m. To add a kind of unit, give it a name in `WEIGHT_INITS` and a branch in `draw`. Leaves
+of trees are in `trees.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import math
 from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -44,6 +46,7 @@ from ocrep._errors import pick, unchanged_on_error
 from ocrep._layers.activations import ACTIVATIONS, Activation
 from ocrep._layers.columns import range_to_scale, rounding_of, squashed, standardized, to_squash, to_unit_interval
 from ocrep._layers.hidden_map import HiddenMap
+from ocrep._layers.trees import grown
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks, slices_of
 from ocrep._rows.block import Block, check_place, on_device
@@ -53,7 +56,7 @@ from ocrep._rows.survey import SAMPLE_ROWS, Range, RowSample, observed_range
 # ------------------------------------------------------------------------------
 # What the parameters mean, checked before a row is read.
 
-FROM_ROWS = ("pairs", "rows")
+FROM_ROWS = ("pairs", "rows", "trees")
 """Units that are taken from training rows."""
 WEIGHT_INITS = ("uniform", "normal", "orthogonal", *FROM_ROWS)
 
@@ -62,6 +65,8 @@ def check_layer(layer: RandomLayer) -> None:
     """Raise if a parameter cannot work, before any row is read."""
     check_size("n_hidden", layer.n_hidden)
     _activation_of(layer.activation)
+    if layer.weight_init == "trees":
+        _check_leaves(layer)
     if layer.weight_init not in WEIGHT_INITS:
         pick("weight_init", layer.weight_init, dict.fromkeys(WEIGHT_INITS))
     _weight_factor(layer.weight_scale, layer.n_hidden)
@@ -94,6 +99,18 @@ def check_layer(layer: RandomLayer) -> None:
         )
 
 
+def _check_leaves(layer: RandomLayer) -> None:
+    """Raise if a parameter was set that leaves of trees do not have."""
+    for name in ("activation", "weight_scale", "bias_range", "units_see"):
+        value = getattr(layer, name)
+        default = signature(RandomLayer).parameters[name].default
+        if value is not default and value != default:
+            raise ValueError(
+                f"{name}={value!r} does not apply to weight_init='trees', whose units are 0 or 1 in the leaves of "
+                f"trees: leave {name} at its default, {default!r}, or use another weight_init."
+            )
+
+
 def needs_sample(layer: RandomLayer) -> bool:
     """Whether a sample of rows must be known before the layer can be drawn."""
     return layer.weight_init in FROM_ROWS or _is_squash(layer.input_scaling)
@@ -109,7 +126,7 @@ def check_nested(layer: RandomLayer) -> None:
         raise ValueError(
             "Hidden sizes are compared along nested layers, but weight_init='orthogonal' and "
             "weight_scale='inverse_sqrt' draw each size differently: use weight_init='uniform', 'normal', "
-            "'pairs' or 'rows', and a number as weight_scale."
+            "'pairs', 'rows' or 'trees', and a number as weight_scale."
         )
 
 
@@ -426,18 +443,19 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         numbers or one per input, gives that range; None leaves inputs alone. "squash" divides the distance from the
         median by half that of the quartiles, bends it with z/√(1 + (z/3)²), so that nothing lies beyond ±3, and
         standardises the result: a few absurd values change nothing for other rows. Constant inputs become 0.
-    weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows"}, default="uniform"
+    weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows", "trees"}, default="uniform"
         Distribution of weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups of as many
         units as there are inputs, with U(−1, 1) biases. "pairs" takes each unit from two training rows [1]_, "rows"
-        centres "gaussian" or "laplace" units on single ones; see the notes.
+        centres "gaussian" or "laplace" units on single ones, and "trees" makes units of the leaves of trees; see the
+        notes.
     weight_scale : float or "inverse_sqrt", default=1.0
         Factor on weights and biases; "inverse_sqrt" is 1/√M. It divides the width of radial units from rows.
     bias_range : (low, high) or None, default=None
         Biases U(low, high) before `weight_scale`, such as (0, 1); None leaves their distribution to `weight_init`.
-        Not for "pairs" and "rows".
+        Not for "pairs", "rows" and "trees".
     units_see : int, default=None
         How many inputs each unit sees, chosen at random among those that are not constant; None, or a number that
-        is as large, means all. Not for "orthogonal" weights, and not for "gaussian" and "laplace" units.
+        is as large, means all. Not for "orthogonal" weights and "trees", and not for "gaussian" and "laplace" units.
     direct_link : bool, default=False
         Whether to put the scaled inputs in front of the hidden units.
     random_state : int, RandomState, Generator or None, default=None
@@ -447,7 +465,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     weights_ : ndarray of shape (n_features_in_, n_hidden)
-        C of H = φ(XC + b), acting on the scaled inputs.
+        C of H = φ(XC + b), acting on the scaled inputs. Leaves of trees have none: there are no columns then.
     biases_ : ndarray of shape (n_hidden,)
         b.
     center_, scale_ : ndarray of shape (n_features_in_,)
@@ -470,6 +488,13 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     that vary. A Laplace unit has a cone at its centre, so the model follows single rows more closely and is continuous
     but not smooth there: it has no derivative at a centre.
 
+    With `weight_init="trees"` a unit is 1 for the rows that end in a leaf of an extremely randomized tree [2]_, and 0
+    for others. The trees divide the scaled inputs, and explain all targets together; they have at most 24 leaves of at
+    least 3 rows each, one of which is no unit, because the leaves of a tree add up to one. There are as many trees as
+    `n_hidden` leaves need. Such units have no activation, weights, biases or `weight_scale`: these parameters stay at
+    their defaults, which are ignored. Their derivative is 0. The leaves know the targets of their rows, so errors of
+    rows that a rule holds out are clearly too small.
+
     These rows, and the quantiles of "squash", come from at most 10,000 distinct rows of positive weight, chosen by a
     hash of what they hold. So the order of the rows does not matter, and a weight equals repetition. Rules that hold
     rows out keep the layer fixed, and pairs were chosen by the targets of all rows, so their errors are a little too
@@ -478,6 +503,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     References
     ----------
     .. [1] Bolager, Burak, Datar, Sun, Dietrich, "Sampling weights of deep neural networks", NeurIPS (2023).
+    .. [2] Geurts, Ernst, Wehenkel, "Extremely randomized trees", Machine Learning 63 (2006).
 
     Examples
     --------
@@ -523,7 +549,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            Targets; only `weight_init="pairs"` looks at them.
+            Targets; only `weight_init="pairs"` and "trees" look at them.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0.
 
@@ -591,14 +617,14 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
-        units = [f"randomlayer{i}" for i in range(self.weights_.shape[1])]
+        units = [f"randomlayer{i}" for i in range(self.map_.n_units)]
         return np.asarray([*(inputs if self.map_.direct_link else []), *units], dtype=object)
 
     def take(self, units: Any) -> RandomLayer:
         """The fitted layer of some units; the first m are what a layer of m with this seed would have drawn."""
         part = copy(self)
         part.map_ = self.map_.take(units)
-        return part.set_params(n_hidden=part.map_.biases.shape[0])
+        return part.set_params(n_hidden=part.map_.n_units)
 
     def draw(
         self, n_inputs: int, dtype: Any, observed: Range | None = None, sample: RowSample | None = None
@@ -619,12 +645,19 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         factor = _weight_factor(self.weight_scale, self.n_hidden)
         rng = random_numbers(self.random_state)
         metric = None
+        trees = None
         if self.weight_init in FROM_ROWS:
             assert sample is not None
             # One number from the user's generator; the numbers of each unit follow from it and the unit's place.
             seed = int(rng.randint(2**31 - 1))
             rows = _ScaledRows.of(sample, center, scale, squash, self.weight_init, eps)
-            if self.weight_init == "rows":
+            if self.weight_init == "trees":
+                X = rows.dense(np.arange(rows.X.shape[0]))
+                trees = grown(X, rows.y, rows.weight, labels=rows.labels, n_units=self.n_hidden, seed=seed)
+                activation = ACTIVATIONS["identity"]
+                weights = np.empty((0, n_inputs))
+                biases = np.empty(0)
+            elif self.weight_init == "rows":
                 weights, biases, metric = _units_on_rows(rows, activation, factor, self.n_hidden, seed)
             else:
                 weights, biases, metric = _units_from_pairs(
@@ -635,7 +668,8 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
             weights = units[:, :-1]
             biases = units[:, -1].copy()
         weights = np.ascontiguousarray(weights.T)
-        self.map_ = HiddenMap(weights, biases, center, scale, activation, bool(self.direct_link), metric, squash)
+        link = bool(self.direct_link)
+        self.map_ = HiddenMap(weights, biases, center, scale, activation, link, metric, squash, trees)
         return self
 
     def _random_units(self, rng: np.random.RandomState, usable: np.ndarray) -> np.ndarray:

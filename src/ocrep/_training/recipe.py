@@ -436,7 +436,7 @@ class Learned:
     def n_features(self) -> int:
         if self.layer is None:
             return self.n_inputs
-        return self.layer.map_.weights.shape[1] + (self.n_inputs if self.layer.direct_link else 0)
+        return self.layer.map_.n_features
 
     def features(self, X: Any, out: np.ndarray | None = None) -> Array:
         """H of checked inputs, in `out` if that is given and saves anything."""

@@ -348,7 +348,7 @@ def _cut_to_size(rule: Rule, learned: Learned, factored: Factored) -> tuple[Lear
     factor, folds = factored.factor, factored.folds
     assert learned.layer is not None
     assert folds is not None
-    n_fixed = learned.n_features - learned.layer.map_.biases.shape[0]
+    n_fixed = learned.n_features - learned.layer.map_.n_units
     n_hidden = choose_size(factor, folds, rule, n_fixed=n_fixed)
     n_features = n_fixed + n_hidden
     cut = Factored(factor.leading(n_features), folds.leading(n_features), route=factored.route)

@@ -174,7 +174,7 @@ Activation = Annotated[
     Option("--activation", help="Of the hidden units."),
 ]
 WeightInit = Annotated[
-    Literal["uniform", "normal", "orthogonal", "pairs", "rows"] | None,
+    Literal["uniform", "normal", "orthogonal", "pairs", "rows", "trees"] | None,
     Option("--weight-init", help="Where the weights of the hidden units come from."),
 ]
 WeightScale = Annotated[

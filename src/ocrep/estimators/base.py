@@ -334,7 +334,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             self.feature_names_in_ = np.asarray(learned.columns, dtype=object)
         if learned.layer is not None:
             self.layer_ = learned.layer
-            self.n_hidden_ = learned.layer.map_.biases.shape[0]
+            self.n_hidden_ = learned.layer.map_.n_units
         self.factor_ = factored.factor
         self.folds_ = factored.folds
         self.spectrum_ = factored.spectrum

@@ -30,11 +30,12 @@ class _Network(ClosedForm):
     input_scaling : "minmax", "squash", (low, high) or None, default="minmax"
         Scaling of each input to [−1, 1] by its range in training or a given range; "squash" goes by the median and the
         quartiles and bends what lies far outside, so that a few absurd values do no harm; None leaves inputs alone.
-    weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows"}, default="uniform"
+    weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows", "trees"}, default="uniform"
         Distribution of the input weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups. "pairs"
         takes each unit from two training rows, near in their inputs and far in their targets preferred, as described
         in `RandomLayer`: among at most 10,000 rows; in `partial_fit`, and where rows can be read only once, among those
-        of the first block.
+        of the first block. "rows" centres "gaussian" or "laplace" units on such rows, and "trees" makes units of the
+        leaves of shallow trees, which explain the targets of such rows.
     weight_scale : float or "inverse_sqrt", default=1.0
         Factor on input weights and biases; "inverse_sqrt" is 1/√M.
     units_see : int, default=None

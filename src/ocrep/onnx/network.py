@@ -25,6 +25,7 @@ from ocrep._layers.activations import ACTIVATIONS
 from ocrep._layers.columns import SATURATED
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import RandomLayer
+from ocrep._layers.trees import Trees
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.base import MixedMap
 
@@ -181,7 +182,7 @@ def features(graph: Graph, hidden: Hidden, X: str) -> str:
         linear = graph("Gather", _scaled(graph, hidden.maps[0], X), graph.constant(hidden.inputs), axis=1)
         return graph.joined([linear, *(features(graph, part, X) for part in hidden.maps)])
     scaled = _scaled(graph, hidden, X)
-    units = _units(graph, hidden, scaled)
+    units = _units(graph, hidden, scaled) if hidden.trees is None else _leaves(graph, hidden.trees, scaled)
     return graph.joined([scaled, units]) if hidden.direct_link else units
 
 
@@ -240,6 +241,22 @@ def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
         return graph.double(graph("GreaterOrEqual", Z, graph.constant(np.zeros(1))))
     # The other activations have the names of their operators.
     return graph({"gaussian": "Exp", "laplace": "Exp"}.get(name, name.capitalize()), Z)
+
+
+def _leaves(graph: Graph, trees: Trees, X: str) -> str:
+    """The walk of `Trees.leaves`, in double as there, and whether each row ended in the leaf of each unit."""
+    feature, left, right = (graph.constant(array) for array in trees.steps)
+    threshold = graph.constant(trees.threshold)
+    roots = graph.constant(trees.roots[None])
+    first = graph("Gather", X, graph.constant(np.array([0])), axis=1)
+    # One True for each row, which spreads the roots over all rows.
+    node = graph("Where", graph("Equal", first, first), roots, roots)
+    for _ in range(trees.depth):
+        values = graph("GatherElements", X, graph("Gather", feature, node), axis=1)
+        goes_left = graph("LessOrEqual", values, graph("Gather", threshold, node))
+        node = graph("Where", goes_left, graph("Gather", left, node), graph("Gather", right, node))
+    reached = graph("Gather", node, graph.constant(trees.unit_tree), axis=1)
+    return graph.double(graph("Equal", reached, graph.constant(trees.unit_node[None])))
 
 
 def _minus_distances(graph: Graph, hidden: HiddenMap, X: str) -> str:

@@ -26,6 +26,7 @@ from ocrep._layers.activations import ACTIVATIONS, Activation
 from ocrep._layers.columns import DateParts, FrameInputs
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import RandomLayer
+from ocrep._layers.trees import Trees
 from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan
@@ -73,6 +74,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.Numbers": Numbers,
     "ocrep.RowVectors": RowVectors,
     "ocrep.StoredVectors": StoredVectors,
+    "ocrep.Trees": Trees,
     "ocrep.Triangle": Triangle,
     "ocrep.WideRows": WideRows,
     **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},

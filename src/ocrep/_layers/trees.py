@@ -1,0 +1,270 @@
+"""`Trees`: the leaves of shallow extremely randomized trees as units, 1 where a row ends and 0 elsewhere.
+
+An extremely randomized tree (Geurts, Ernst, Wehenkel, 2006) divides rows by thresholds drawn at random, one for each
+input that is tried, and takes the input whose division explains the targets best. Leaves are what smooth units are not:
+they choose inputs, and they jump. The leaves of one tree add up to one, as the intercept does, so the last leaf of each
+tree is no unit. scikit-learn grows the trees, on inputs with deviation 1, because it compares in float32: a column like
+10⁴ ± 1 would lose its digits. We keep feature, threshold and children of all nodes as arrays of our own, since a file
+must be checked before its indices are followed: scikit-learn does not check those of its trees.
+
+All rows go down all trees together, level by level: node ← left or right child of node, a leaf staying where it is. A
+child has a larger number than its parent, so no path can turn back, and the depth bounds the number of levels. That
+costs n·trees·depth steps, beside the n·M comparisons that make the units. Inputs are compared in float64, whatever the
+precision of the map, so that a row has the same leaves everywhere.
+
+Each tree has a seed of its own, so the first m units of a layer of M are the layer of m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_array_api_obj, is_numpy_array
+
+from ocrep._documentation import shown_in_short
+from ocrep._layers.columns import standardized
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, take_columns, to_device_of, to_host
+
+LEAVES = 24
+"""The most leaves of a tree."""
+LEAST_ROWS = 3
+"""The least rows of a leaf, where there are twice as many."""
+_DEPTH = 12
+# A file may hold deeper trees, but not so deep that the walk through them would take minutes.
+_DEEPEST = 64
+_LEAF = -1
+_GRID = 2.0**20
+_SMALL = 2.0**-10
+# How often a tree that found no division is grown again before leaves of one row are allowed.
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trees:
+    """X ↦ the units of its rows' leaves. Nodes of all trees are numbered through, children after their parents."""
+
+    n_inputs: int
+    feature: Array
+    """The input that a node compares; −1 for a leaf."""
+    threshold: Array
+    """A row goes to the left if its input is at most this."""
+    left: Array
+    """The child on the left; −1 for a leaf."""
+    right: Array
+    roots: Array
+    """The first node of each tree."""
+    unit_tree: Array
+    """The tree of each unit."""
+    unit_node: Array
+    """The leaf of each unit."""
+
+    __repr__ = shown_in_short
+
+    def __post_init__(self) -> None:
+        on_a_device = is_array_api_obj(self.feature) and not is_numpy_array(self.feature)
+        if not on_a_device:  # trees on a device come from trees on the host
+            _check(self)
+
+    @property
+    def n_units(self) -> int:
+        """The leaves that are units."""
+        return self.unit_node.shape[0]
+
+    def __call__(self, X: Array) -> Array:
+        """For each row and unit, whether the row ends in the unit's leaf; X is in float64."""
+        return take_columns(self.leaves(X), self.unit_tree) == self.unit_node
+
+    def leaves(self, X: Array) -> Array:
+        """For each row and tree, the number of the leaf."""
+        if X.shape[1] != self.n_inputs:
+            raise ValueError(f"These trees divide rows of {self.n_inputs} inputs, and X has {X.shape[1]}.")
+        xp = array_namespace(X)
+        n_rows = X.shape[0]
+        n_trees = self.roots.shape[0]
+        feature, left, right = self.steps
+        entries = xp.reshape(X, (-1,))
+        numbers = xp.arange(n_rows * n_trees, dtype=xp.int64, device=device_of(X))
+        row_start = numbers // max(1, n_trees) * self.n_inputs
+        node = xp.take(self.roots, numbers % max(1, n_trees))
+        for _ in range(self.depth):
+            values = xp.take(entries, row_start + xp.take(feature, node))
+            goes_left = values <= xp.take(self.threshold, node)
+            node = xp.where(goes_left, xp.take(left, node), xp.take(right, node))
+        return xp.reshape(node, (n_rows, n_trees))
+
+    @cached_property
+    def steps(self) -> tuple[Array, Array, Array]:
+        """Feature and children of each node; those of a leaf are 0 and the leaf itself, so that rows stay in it."""
+        xp = array_namespace(self.feature)
+        itself = xp.arange(self.feature.shape[0], dtype=xp.int64, device=device_of(self.feature))
+        leaf = self.feature == _LEAF
+        return (
+            xp.where(leaf, xp.zeros_like(self.feature), self.feature),
+            xp.where(leaf, itself, self.left),
+            xp.where(leaf, itself, self.right),
+        )
+
+    @cached_property
+    def depth(self) -> int:
+        """Levels below the roots."""
+        feature, left, right = (to_host(array) for array in (self.feature, self.left, self.right))
+        nodes = np.unique(to_host(self.roots))
+        for depth in range(_DEEPEST + 1):
+            nodes = nodes[feature[nodes] != _LEAF]
+            if not len(nodes):
+                return depth
+            nodes = np.unique(np.concatenate([left[nodes], right[nodes]]))
+        raise ValueError(f"the trees of its hidden layer have more than {_DEEPEST} levels.")
+
+    def take(self, units: Any) -> Trees:
+        """The trees of some units only."""
+        kept, unit_tree = np.unique(to_host(take_columns(self.unit_tree, units)), return_inverse=True)
+        return replace(
+            self,
+            roots=take_columns(self.roots, kept),
+            unit_tree=to_device_of(self.roots, unit_tree.astype(np.int64)),
+            unit_node=take_columns(self.unit_node, units),
+        )
+
+    def to_device_of(self, X: Any) -> Trees:
+        """The same trees in the library and on the device of X."""
+        return replace(self, **{name: to_device_of(X, array) for name, array in self.arrays().items()})
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays by their names."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "n_inputs"}
+
+    # By position, as skops keeps an object that takes its state itself: so a file is checked when it is read.
+    def __getstate__(self) -> list[Any]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        self.__dict__.update(zip((field.name for field in fields(self)), state, strict=True))
+        self.__post_init__()
+
+
+def _check(trees: Trees) -> None:
+    """Raise if following the indices could leave the arrays, or never end."""
+    if not isinstance(trees.n_inputs, int) or trees.n_inputs < 1:
+        raise ValueError("the trees of its hidden layer have no inputs.")
+    for name, array in trees.arrays().items():
+        kind = np.float64 if name == "threshold" else np.int64
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != kind:
+            raise ValueError(f"{name} of the trees of its hidden layer is not a list of numbers.")
+    n_nodes = len(trees.feature)
+    same = all(len(array) == n_nodes for array in (trees.threshold, trees.left, trees.right))
+    if not same or len(trees.unit_tree) != len(trees.unit_node):
+        raise ValueError("the trees of its hidden layer have arrays of different lengths.")
+    inner = np.flatnonzero(trees.feature != _LEAF)
+    _check_range("an input", trees.feature[inner], 0, trees.n_inputs)
+    _check_range("a root", trees.roots, 0, n_nodes)
+    _check_range("a leaf", trees.unit_node, 0, n_nodes)
+    _check_range("a tree", trees.unit_tree, 0, len(trees.roots))
+    for child in (trees.left[inner], trees.right[inner]):
+        # A child comes after its parent: so every walk ends.
+        _check_range("a child", child, inner + 1, n_nodes)
+    if np.isnan(trees.threshold).any():
+        raise ValueError("a threshold in the trees of its hidden layer is NaN.")
+    _ = trees.depth  # raises if they are too deep
+
+
+def _check_range(what: str, numbers: np.ndarray, low: Any, high: int) -> None:
+    if np.any((numbers < low) | (numbers >= high)):
+        raise ValueError(f"{what} in the trees of its hidden layer has a number that is out of range.")
+
+
+# ------------------------------------------------------------------------------
+# How trees are grown.
+
+
+def grown(X: np.ndarray, y: np.ndarray | None, weight: np.ndarray, *, labels: bool, n_units: int, seed: int) -> Trees:
+    """As many trees as are needed for `n_units` units, from rows that differ; the last tree's units are cut.
+
+    Several targets are explained together, each with deviation 1. Without targets, or if they are all equal, the trees
+    divide at random.
+    """
+    U, inverse_std = standardized(X, weight, EPS)
+    mean = weight / weight.sum() @ X
+    rows = np.ascontiguousarray(U, dtype=np.float32)
+    targets, labels = _targets(y, weight, labels=labels)
+    nodes: dict[str, list[np.ndarray]] = {name: [] for name in ("feature", "threshold", "left", "right")}
+    unit_tree: list[np.ndarray] = []
+    unit_node: list[np.ndarray] = []
+    roots: list[int] = []
+    n_nodes = 0
+    n_found = 0
+    while n_found < n_units:
+        tree = _grown_tree(rows, targets, weight, labels=labels, seed=seed, number=len(roots))
+        leaf = tree.children_left == _LEAF
+        compared = np.where(leaf, 0, tree.feature)
+        inverse = np.where(leaf, 1.0, inverse_std[compared])
+        nodes["feature"].append(np.where(leaf, _LEAF, tree.feature))
+        # From inputs with mean 0 and deviation 1 back to X.
+        nodes["threshold"].append(np.where(leaf, 0.0, tree.threshold / inverse + mean[compared]))
+        nodes["left"].append(np.where(leaf, _LEAF, tree.children_left + n_nodes))
+        nodes["right"].append(np.where(leaf, _LEAF, tree.children_right + n_nodes))
+        leaves = np.flatnonzero(leaf)[:-1]  # with the last they add up to one
+        unit_tree.append(np.full(len(leaves), len(roots)))
+        unit_node.append(leaves + n_nodes)
+        roots.append(n_nodes)
+        n_nodes += len(leaf)
+        n_found += len(leaves)
+    return Trees(
+        n_inputs=X.shape[1],
+        feature=np.concatenate(nodes["feature"]).astype(np.int64),
+        threshold=np.concatenate(nodes["threshold"]),
+        left=np.concatenate(nodes["left"]).astype(np.int64),
+        right=np.concatenate(nodes["right"]).astype(np.int64),
+        roots=np.array(roots, dtype=np.int64),
+        unit_tree=np.concatenate(unit_tree)[:n_units].astype(np.int64),
+        unit_node=np.concatenate(unit_node)[:n_units].astype(np.int64),
+    )
+
+
+def _targets(y: np.ndarray | None, weight: np.ndarray, *, labels: bool) -> tuple[np.ndarray | None, bool]:
+    """Label numbers, or targets with deviation 1, and whether they are labels; None if they are all equal."""
+    if y is None:
+        return None, False
+    if labels:
+        codes = np.unique(y, return_inverse=True)[1]
+        return (codes, True) if codes.any() else (None, False)
+    T = y.reshape(len(y), -1).astype(np.float64)
+    T = T / np.maximum(np.abs(T).max(axis=0), np.finfo(np.float64).tiny)  # so that no square overflows
+    T, inverse_std = standardized(T, weight, EPS)
+    if not inverse_std.any():
+        return None, False
+    # On a grid, sums are exact: where two divisions are equally good, rounding must not decide. And so small that the
+    # variance of equal targets, which is rounding, is below the 2·10⁻¹⁶ from which scikit-learn divides on.
+    return np.round(T[:, inverse_std > 0.0] * _GRID) / _GRID * _SMALL, False
+
+
+def _grown_tree(
+    rows: np.ndarray, targets: np.ndarray | None, weight: np.ndarray, *, labels: bool, seed: int, number: int
+) -> Any:
+    """scikit-learn's tree of this number, with at least two leaves."""
+    from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+
+    rng = np.random.default_rng([seed, number])
+    # As in scikit-learn's forests; one random input where there is nothing to explain, as in RandomTreesEmbedding.
+    max_features: Any = "sqrt" if labels else 1.0 if targets is not None else 1
+    y = rng.random(len(rows)) if targets is None else targets
+    kind = ExtraTreeClassifier if labels else ExtraTreeRegressor
+    # A threshold that leaves too few rows on one side is not drawn again in the same tree; at last one row is enough.
+    for least in [max(1, min(LEAST_ROWS, len(rows) // 2))] * _ATTEMPTS + [1]:
+        model = kind(
+            max_leaf_nodes=LEAVES,
+            max_depth=_DEPTH,
+            min_samples_leaf=least,
+            max_features=max_features,
+            random_state=int(rng.integers(2**31 - 1)),
+        )
+        tree = model.fit(rows, y, sample_weight=weight).tree_
+        if tree.node_count > 1:
+            return tree
+    raise ValueError(
+        "weight_init='trees' divides training rows by their inputs, but scikit-learn finds no division of these: give "
+        "rows that differ more, or use weight_init='uniform'."
+    )
