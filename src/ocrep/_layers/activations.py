@@ -1,7 +1,7 @@
 """The activations φ of hidden units, in one table.
 
-To add one: a named function, which may overwrite its argument, and a line in `ACTIVATIONS`; for ONNX graphs, its
-operator in `onnx/network.py`.
+To add one: a named function, which may overwrite its argument, a line in `ACTIVATIONS` and its derivative in `_SLOPES`;
+for ONNX graphs, its operator in `onnx/network.py`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,16 @@ class Activation:
     """XC + b at the two rows of a unit from a pair; −|b|·‖x − c‖^power for radial units, centred at the first."""
     power: int = 2
     """Of the distance, for radial units: 2 or 1."""
+
+    def slope(self, Z: Array) -> Array:
+        """φ' of XC + b; at a kink or a jump the derivative from the left, which for a jump is 0."""
+        known = _SLOPES.get(self.function)
+        if known is None:
+            raise ValueError(
+                f"The derivative of the activation {self.function!r}, a function of your own, is not known: use one of "
+                f"the named activations, {', '.join(sorted(ACTIVATIONS))}."
+            )
+        return known(Z)
 
 
 def overwritten(function: str, Z: Array, *others: Array) -> Array:
@@ -89,4 +99,19 @@ ACTIVATIONS: dict[str, Activation] = {
     "laplace": Activation(_laplace, radial=True, built_in=True, levels=(0.0, -math.log(2.0)), power=1),
     "hardlimit": Activation(_hardlimit, built_in=True),
     "identity": Activation(_identity, built_in=True, levels=(-0.5, 0.5)),
+}
+
+
+def _tanh_slope(Z: Array) -> Array:
+    H = array_namespace(Z).tanh(Z)
+    return 1.0 - H * H
+
+
+_SLOPES: dict[Callable[[Array], Array], Callable[[Array], Array]] = {
+    _sigmoid: lambda Z: 0.25 * _tanh_slope(0.5 * Z),
+    _tanh: _tanh_slope,
+    _relu: lambda Z: array_namespace(Z).astype(Z > 0.0, Z.dtype),
+    _sin: lambda Z: array_namespace(Z).cos(Z),
+    _hardlimit: lambda Z: array_namespace(Z).zeros_like(Z),
+    _identity: lambda Z: array_namespace(Z).ones_like(Z),
 }

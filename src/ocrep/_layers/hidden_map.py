@@ -1,9 +1,10 @@
 """`HiddenMap`: from inputs to features, H = φ(XC + b) or [X | H], as a pure function of arrays.
 
 A drawn layer is three steps, each with its own arrays: the scaling x ↦ (x − center)·scale, which may be squashed
-(`columns.py`); what φ is applied to, XC + b or, for radial units with centres c, −|b|·‖D(x − c)‖² or −|b|·‖D(x − c)‖
-with a diagonal metric D; and φ itself (`activations.py`). Leaves of trees (`trees.py`) take the place of the last two.
-With a direct link, the scaled inputs come first: [X | H].
+(`columns.py`); what φ is applied to, XC + b or, for radial units with centres c, −|b|·‖(x − c)R‖² or −|b|·‖(x − c)R‖
+with a metric R, diagonal or full; and φ itself (`activations.py`). Leaves of trees (`trees.py`) take the place of the
+last two. With a direct link, the scaled inputs come first: [X | H]. For XC + b a metric is part of C, (XR)C = X(RC):
+that costs no digits, since the rounding of both is bounded by ε|X||R||C|.
 
 Digits and cost:
 
@@ -14,6 +15,10 @@ Digits and cost:
   lie far from the origin: so units with a metric take x and c relative to the mean of the centres. A negative result is
   rounding, and is set to 0. Where the root is taken, δ(‖x‖² + ‖c‖²) is subtracted first, δ = (p + 8)·ε a bound on the
   rounding of p products: so the distance of a row from itself is 0, and not √ε.
+- Gradients of H(x)·w with respect to x: for XC + b they are (φ'(XC + b) ∘ w)Cᵀ. For radial units, in q = xR, they are
+  Σⱼ aⱼ(q − cⱼ) = q·Σⱼaⱼ − Cₐ with Cₐ = aCᵀ, aⱼ = −2|bⱼ|wⱼHⱼ or, without the square, −|bⱼ|wⱼHⱼ/‖q − cⱼ‖, times Rᵀ. So no
+  array of n·M·p numbers is needed. At a centre the cone of a Laplace unit has no derivative: the mean over all
+  directions is taken, which is 0. The chain rule multiplies by the slope of the scaling.
 - H costs n·p·M multiplications and n·M evaluations of φ. On the host it is computed in memory that the caller gives,
   the biases as one more row of C, because the allocation of new memory costs more than a tanh.
 """
@@ -30,9 +35,10 @@ from scipy import sparse
 
 from ocrep._documentation import shown_in_short
 from ocrep._layers.activations import Activation, overwritten
-from ocrep._layers.columns import rounding_of, squashed
+from ocrep._layers.columns import rounding_of, squashed, squashed_slope
 from ocrep._layers.trees import Trees
-from ocrep._linalg.arrays import Array, array_namespace, as_float64, device_of, to_device_of
+from ocrep._linalg.arrays import Array, array_namespace, as_columns, as_float64, device_of, to_device_of
+from ocrep._linalg.parallel import slices_of
 
 # How far a scaled column's zero may lie from its mid-range, where the range is [−1, 1], for the column to be folded.
 _FAR = 2.0
@@ -50,10 +56,10 @@ class HiddenMap:
     activation: Activation
     direct_link: bool
     metric: Array | None = None
-    """For radial units, what each scaled input is multiplied by before distances are taken; None leaves them alone."""
+    """For radial units, what scaled inputs are multiplied by before distances are taken, and for trees before they are
+    divided: a factor for each, or a matrix; None leaves them alone. Other units have it in their weights."""
     squash: Array | None = None
     """For squashed inputs, their means and inverse deviations, two rows; None for inputs that are not squashed."""
-
     trees: Trees | None = None
     """Trees whose leaves are the units; these have neither weights nor biases."""
 
@@ -75,7 +81,7 @@ class HiddenMap:
         scaled = self.scaled(X)
         X = xp.astype(scaled, self.weights.dtype, copy=False)
         if self.trees is not None:
-            H = xp.astype(self.trees(scaled), X.dtype)
+            H = xp.astype(self.trees(self.measured(scaled)), X.dtype)
         else:
             inputs = self.measured(X)
             H = self._activate(self._arguments(inputs, xp.matmul(inputs, self.centers)))
@@ -102,7 +108,7 @@ class HiddenMap:
         H[:, :first] = x[:, :first]
         Z = H[:, first:]
         if self.trees is not None:
-            Z[...] = self.trees(x)
+            Z[...] = self.trees(self.measured(x))
             return H
         inputs = inputs.astype(self.weights.dtype, copy=False)
         x = inputs[:, :n_inputs]
@@ -119,7 +125,9 @@ class HiddenMap:
     def astype(self, dtype: Any) -> HiddenMap:
         """The same map computed in another precision; the input is still centred in float64."""
         xp = array_namespace(self.weights)
-        return self._with_arrays(("weights", "biases", "metric"), lambda array: xp.astype(array, dtype))
+        # Trees compare in float64, whatever the precision of the map.
+        names = ("weights", "biases", "metric") if self.trees is None else ("weights", "biases")
+        return self._with_arrays(names, lambda array: xp.astype(array, dtype))
 
     def to_device_of(self, X: Any) -> HiddenMap:
         """The same map in the library and on the device of X."""
@@ -181,13 +189,22 @@ class HiddenMap:
         return array_namespace(self.weights).mean(self.weights, axis=1)
 
     def measured(self, X: Array) -> Array:
-        """Scaled inputs as radial units measure them."""
-        return X if self.metric is None else (X - self.origin) * self.metric
+        """Scaled inputs as radial units and trees measure them: times the metric, for radial units about the origin."""
+        if self.metric is None:
+            return X
+        X = X if self.trees is not None else X - self.origin
+        return X * self.metric if self.metric.ndim == 1 else array_namespace(X).matmul(X, self.metric)
 
     @cached_property
     def centers(self) -> Array:
         """C as radial units measure it."""
-        return self.weights if self.metric is None else (self.weights - self.origin[:, None]) * self.metric[:, None]
+        if self.metric is None:
+            return self.weights
+        shifted = self.weights - self.origin[:, None]
+        if self.metric.ndim == 1:
+            return shifted * self.metric[:, None]
+        xp = array_namespace(shifted)
+        return xp.matmul(xp.matrix_transpose(self.metric), shifted)
 
     @property
     def slack(self) -> float:
@@ -211,6 +228,12 @@ class HiddenMap:
             products += self.biases
             products *= self.activation.argument
             return products
+        distances = self._distances(X, products)
+        distances *= -array_namespace(X).abs(self.biases)
+        return distances
+
+    def _distances(self, X: Array, products: Array) -> Array:
+        """‖x − c‖² or, for Laplace units, ‖x − c‖, from the products x·c, which are overwritten."""
         xp = array_namespace(X)
         products *= -2.0
         keep = 1.0 - self.slack
@@ -218,10 +241,74 @@ class HiddenMap:
         products += keep * xp.sum(self.centers * self.centers, axis=0)
         # Rounding must not make a squared distance negative.
         products = overwritten("maximum", products, xp.zeros((), dtype=products.dtype, device=device_of(products)))
-        if self.activation.power == 1:
-            products = overwritten("sqrt", products)
-        products *= -xp.abs(self.biases)
-        return products
+        return products if self.activation.power == 2 else overwritten("sqrt", products)
+
+    def gradients(self, X: Any, W: Array, *, scaled: bool = False) -> Array:
+        """∂(H(x)W)/∂x for each row: an array of rows × inputs × outputs in float64.
+
+        W has a row for each feature, those of a direct link included. With `scaled` the derivatives are those with
+        respect to the scaled inputs. Leaves and "hardlimit" units are constant between their jumps: their part is 0.
+        """
+        xp = array_namespace(self.weights)
+        X = as_float64(X.toarray() if sparse.issparse(X) else X)
+        W = as_columns(W)
+        if W.shape[0] != self.n_features:
+            raise ValueError(
+                f"W has {W.shape[0]} rows, but the layer has {self.n_features} features: it needs one for each."
+            )
+        exact = self.astype(xp.float64)
+        n_rows, n_inputs = X.shape
+        parts = slices_of(n_rows, 2 * self.n_units + n_inputs * W.shape[1])
+        found = [exact._gradients_of(X[part, ...], W, scaled) for part in parts]
+        nothing = xp.zeros((0, n_inputs, W.shape[1]), dtype=xp.float64, device=device_of(self.weights))
+        return xp.concat(found or [nothing], axis=0)
+
+    def _gradients_of(self, X: Array, W: Array, scaled: bool) -> Array:
+        xp = array_namespace(X)
+        Z = (X - self.center) * self.scale
+        x = Z if self.squash is None else squashed(Z, self.squash)
+        n_linked = self.weights.shape[0] if self.direct_link else 0
+        if self.trees is not None:
+            G = xp.zeros((*X.shape, W.shape[1]), dtype=X.dtype, device=device_of(X))
+        else:
+            G = self._unit_gradients(x, W[n_linked:, ...])
+        if self.direct_link:
+            G = G + W[:n_linked, ...]
+        if scaled:
+            return G
+        slope = self.scale + xp.zeros_like(Z) if self.squash is None else squashed_slope(Z, self.squash) * self.scale
+        return G * slope[:, :, None]
+
+    def _unit_gradients(self, x: Array, W: Array) -> Array:
+        """∂(φ(x)W)/∂x of scaled inputs, one product for each output."""
+        xp = array_namespace(x)
+        q = self.measured(x)
+        products = xp.matmul(q, self.centers)
+        if not self.activation.radial:
+            products += self.biases
+            factors = self.activation.slope(products)
+        else:
+            distances = self._distances(q, products)
+            b = xp.abs(self.biases)
+            factors = -b * xp.exp(-b * distances)
+            if self.activation.power == 2:
+                factors *= 2.0
+            else:
+                away = distances > 0.0
+                factors = xp.where(away, factors, xp.zeros_like(factors)) / xp.where(
+                    away, distances, xp.ones_like(factors)
+                )
+        C = xp.matrix_transpose(self.centers)
+        gradients = []
+        for output in range(W.shape[1]):
+            weighted = factors * W[:, output]
+            g = xp.matmul(weighted, C)
+            if self.activation.radial:
+                g = q * xp.sum(weighted, axis=1)[:, None] - g
+            if self.metric is not None:
+                g = g * self.metric if self.metric.ndim == 1 else xp.matmul(g, xp.matrix_transpose(self.metric))
+            gradients.append(g)
+        return xp.stack(gradients, axis=2)
 
     def _activate(self, Z: Array) -> Array:
         shape = Z.shape

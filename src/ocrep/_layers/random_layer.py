@@ -1,6 +1,10 @@
 """`RandomLayer`: a hidden layer whose units are drawn once; what its parameters mean, and how units are drawn.
 
 A unit is a row of weights c, a bias b and, for radial units, a metric that all share; `HiddenMap` computes its output.
+A layer can be drawn on inputs times a given metric R instead, a factor for each input or a matrix. Random weights C act
+on XR, so they become RC; random centres stay among the inputs, and distances are those of XR. Distances between rows,
+for pairs and rows, are those of XR too, times one number that makes the sum of its variances equal the number of inputs
+that vary, as it is for standardised inputs: only the relative sizes in R matter there.
 
 Units that do not look at rows take c and b from a distribution, or c from random orthonormal directions: in each group
 of as many units as there are inputs, Q of the QR factorization of a normal matrix, with the signs that make it uniform
@@ -221,6 +225,24 @@ def _seen_inputs(seed: int, n_hidden: int, units_see: int, usable: np.ndarray) -
     return seen
 
 
+def _checked_metric(metric: Any, n_inputs: int) -> np.ndarray:
+    """A factor for each input, or a matrix."""
+    R = np.asarray(metric, dtype=np.float64)
+    if R.shape not in ((n_inputs,), (n_inputs, n_inputs)) or not np.isfinite(R).all():
+        raise ValueError(
+            f"metric has the shape {R.shape}, but it needs {n_inputs} finite numbers, one for each input, or a matrix "
+            f"of {n_inputs} × {n_inputs} of them."
+        )
+    return R
+
+
+def _usable(varies: np.ndarray, metric: np.ndarray | None) -> np.ndarray:
+    """Which columns of scaled inputs times the metric are not constant."""
+    if metric is None:
+        return varies
+    return varies & (metric != 0.0) if metric.ndim == 1 else (metric[varies] != 0.0).any(axis=0)
+
+
 # ------------------------------------------------------------------------------
 # Units from training rows.
 
@@ -230,6 +252,8 @@ _ATTEMPTS = 10
 """How often a unit looks for candidates with different targets before it takes any pair."""
 # Nearer rows, in standard deviations, differ by rounding: a unit that tells them apart would be steeper than 1/√ε.
 _SAME = EPS**0.5
+# Columns of a metric with less deviation, where they have 1 on average, are constant.
+_LEAST_DEVIATION = 1e-6
 # The first inputs decide the order of rows; a sample comes sorted by hashes, which decide where these are equal.
 _ORDERING_INPUTS = 64
 
@@ -248,14 +272,18 @@ def _sample_of(X: Any, y: Any, weight: Any) -> RowSample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ScaledRows:
-    """Sampled rows in scaled inputs, sorted, and the same standardised."""
+    """Sampled rows in scaled inputs, sorted, and the same standardised or times a metric."""
 
     X: Any
     offset: np.ndarray
     """What must be subtracted from sparse rows, which are not shifted, so that they stay sparse."""
     U: Any
-    inverse_std: np.ndarray
-    """What each scaled input was multiplied by to be standardised; 0 for a constant one."""
+    measure: np.ndarray
+    """What scaled inputs are multiplied by to give U: a factor for each, 0 for a constant one, or a matrix."""
+    n_varied: int
+    """How many inputs are not constant."""
+    usable: np.ndarray
+    """Which columns of U are not constant."""
     y: np.ndarray | None
     weight: np.ndarray
     labels: bool
@@ -267,6 +295,7 @@ class _ScaledRows:
         center: np.ndarray,
         scale: np.ndarray,
         squash: np.ndarray | None,
+        metric: np.ndarray | None,
         weight_init: str,
         eps: float,
     ) -> _ScaledRows:
@@ -290,12 +319,42 @@ class _ScaledRows:
                 "once (of a stream, the first block is taken): give rows that differ, or use weight_init='uniform'."
             )
         offset = center * scale if stays_sparse else np.zeros(X.shape[1])
-        return cls(X, offset, U, inverse_std, y, weight, sample.labels)
+        measure = inverse_std
+        usable = inverse_std > 0.0
+        n_varied = int(np.count_nonzero(usable))
+        if metric is not None:
+            U, measure, usable = _in_metric(X, weight, inverse_std, metric)
+        return cls(X, offset, U, measure, n_varied, usable, y, weight, sample.labels)
+
+    def to_inputs(self, directions: np.ndarray) -> np.ndarray:
+        """Weights of scaled inputs from weights of the columns of U."""
+        return directions * self.measure if self.measure.ndim == 1 else directions @ self.measure.T
 
     def dense(self, rows: np.ndarray) -> np.ndarray:
         """Some rows by number, in scaled inputs."""
         X = self.X[rows]
         return X.toarray() - self.offset if sparse.issparse(X) else X
+
+
+def _in_metric(
+    X: Any, weight: np.ndarray, inverse_std: np.ndarray, metric: np.ndarray
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """XR with as much variance as the standardised inputs have, what X is multiplied by, and which columns vary."""
+    varies = inverse_std > 0.0
+    share = weight / weight.sum()
+    if metric.ndim == 1 and sparse.issparse(X):
+        R = np.where(varies, metric, 0.0)
+        variances = (R / np.where(varies, inverse_std, 1.0)) ** 2
+        Q = X.multiply(R).tocsr()
+    else:
+        R = np.where(varies, metric, 0.0) if metric.ndim == 1 else np.where(varies[:, None], metric, 0.0)
+        Q = X * R if metric.ndim == 1 else X @ R
+        Q = Q - share @ Q
+        variances = share @ Q**2
+    if not variances.sum() > 0.0:
+        raise ValueError("The metric is 0 for all inputs that vary: no row would differ from another.")
+    factor = math.sqrt(np.count_nonzero(varies) / variances.sum())
+    return Q * factor, R * factor, np.sqrt(variances) * factor > _LEAST_DEVIATION
 
 
 def _order(X: Any, sample: RowSample) -> np.ndarray:
@@ -318,7 +377,7 @@ def _units_from_pairs(
     rows: _ScaledRows, activation: Activation, factor: float, n_units: int, seed: int, units_see: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Weights (units × inputs), biases, and the metric of radial units; arguments are `factor` times the levels."""
-    seen = None if units_see is None else _seen_inputs(seed, n_units, units_see, rows.inverse_std > 0.0)
+    seen = None if units_see is None else _seen_inputs(seed, n_units, units_see, rows.usable)
     target_distances = _target_distances(rows.y, rows.weight, labels=rows.labels)
     first, second = _chosen_pairs(rows.U, seen, target_distances, n_units, seed).T
     difference = _differences(rows.U, seen, second, first, np.arange(n_units))
@@ -328,8 +387,8 @@ def _units_from_pairs(
     low, high = activation.levels
     if activation.radial:
         widths = factor**2 / squared if activation.power == 2 else factor / np.sqrt(squared)
-        return x1, -high * widths, rows.inverse_std
-    weights = factor * (high - low) * (difference / squared[:, None] * rows.inverse_std)
+        return x1, -high * widths, rows.measure
+    weights = factor * (high - low) * rows.to_inputs(difference / squared[:, None])
     return weights, factor * low - np.sum(weights * x1, axis=1), None
 
 
@@ -343,9 +402,9 @@ def _units_on_rows(
     n_rows = rows.X.shape[0]
     rounds = [np.random.default_rng([seed, i]).permutation(n_rows) for i in range(-(-n_units // n_rows))]
     centers = rows.dense(np.concatenate(rounds)[:n_units])
-    d = np.count_nonzero(rows.inverse_std)
+    d = rows.n_varied
     width = factor**2 / d if activation.power == 2 else factor / math.sqrt(d)
-    return centers, np.full(n_units, width), rows.inverse_std
+    return centers, np.full(n_units, width), rows.measure
 
 
 def _chosen_pairs(
@@ -627,13 +686,19 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         return part.set_params(n_hidden=part.map_.n_units)
 
     def draw(
-        self, n_inputs: int, dtype: Any, observed: Range | None = None, sample: RowSample | None = None
+        self,
+        n_inputs: int,
+        dtype: Any,
+        observed: Range | None = None,
+        sample: RowSample | None = None,
+        metric: np.ndarray | None = None,
     ) -> RandomLayer:
         """Fit to checked inputs of this number and type: "minmax" needs their range, "pairs" a sample of rows.
 
-        "squash" needs both.
+        "squash" needs both. With a metric, a factor for each input or a matrix, the units see scaled inputs times it.
         """
         eps = rounding_of(dtype)
+        given = None if metric is None else _checked_metric(metric, n_inputs)
         squash = None
         if _is_squash(self.input_scaling):
             assert sample is not None
@@ -644,15 +709,18 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         activation = _activation_of(self.activation)
         factor = _weight_factor(self.weight_scale, self.n_hidden)
         rng = random_numbers(self.random_state)
-        metric = None
         trees = None
         if self.weight_init in FROM_ROWS:
             assert sample is not None
             # One number from the user's generator; the numbers of each unit follow from it and the unit's place.
             seed = int(rng.randint(2**31 - 1))
-            rows = _ScaledRows.of(sample, center, scale, squash, self.weight_init, eps)
+            rows = _ScaledRows.of(sample, center, scale, squash, given, self.weight_init, eps)
             if self.weight_init == "trees":
                 X = rows.dense(np.arange(rows.X.shape[0]))
+                metric = None
+                if given is not None and given.ndim == 2:  # factors would change no division
+                    metric = rows.measure
+                    X = X @ metric
                 trees = grown(X, rows.y, rows.weight, labels=rows.labels, n_units=self.n_hidden, seed=seed)
                 activation = ACTIVATIONS["identity"]
                 weights = np.empty((0, n_inputs))
@@ -664,8 +732,12 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
                     rows, activation, factor, self.n_hidden, seed, self.units_see
                 )
         else:
-            units = factor * self._random_units(rng, scale > 0.0)
+            units = factor * self._random_units(rng, _usable(scale > 0.0, given))
             weights = units[:, :-1]
+            metric = given
+            if given is not None and not activation.radial:
+                weights = weights * given if given.ndim == 1 else weights @ given.T
+                metric = None
             biases = units[:, -1].copy()
         weights = np.ascontiguousarray(weights.T)
         link = bool(self.direct_link)

@@ -25,7 +25,6 @@ from ocrep._layers.activations import ACTIVATIONS
 from ocrep._layers.columns import SATURATED
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import RandomLayer
-from ocrep._layers.trees import Trees
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.base import MixedMap
 
@@ -182,7 +181,7 @@ def features(graph: Graph, hidden: Hidden, X: str) -> str:
         linear = graph("Gather", _scaled(graph, hidden.maps[0], X), graph.constant(hidden.inputs), axis=1)
         return graph.joined([linear, *(features(graph, part, X) for part in hidden.maps)])
     scaled = _scaled(graph, hidden, X)
-    units = _units(graph, hidden, scaled) if hidden.trees is None else _leaves(graph, hidden.trees, scaled)
+    units = _units(graph, hidden, scaled) if hidden.trees is None else _leaves(graph, hidden, scaled)
     return graph.joined([scaled, units]) if hidden.direct_link else units
 
 
@@ -226,6 +225,10 @@ def _times(graph: Graph, X: str, factors: np.ndarray) -> str:
     return graph("Mul", X, graph.constant(factors))
 
 
+def _in_metric(graph: Graph, X: str, metric: np.ndarray) -> str:
+    return _times(graph, X, metric) if metric.ndim == 1 else graph("MatMul", X, graph.constant(metric))
+
+
 def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
     name = next((name for name, known in ACTIVATIONS.items() if known == hidden.activation), None)
     if name is None:
@@ -243,8 +246,11 @@ def _units(graph: Graph, hidden: HiddenMap, X: str) -> str:
     return graph({"gaussian": "Exp", "laplace": "Exp"}.get(name, name.capitalize()), Z)
 
 
-def _leaves(graph: Graph, trees: Trees, X: str) -> str:
+def _leaves(graph: Graph, hidden: HiddenMap, X: str) -> str:
     """The walk of `Trees.leaves`, in double as there, and whether each row ended in the leaf of each unit."""
+    trees = hidden.trees
+    assert trees is not None
+    X = X if hidden.metric is None else _in_metric(graph, X, hidden.metric)
     feature, left, right = (graph.constant(array) for array in trees.steps)
     threshold = graph.constant(trees.threshold)
     roots = graph.constant(trees.roots[None])
@@ -263,7 +269,7 @@ def _minus_distances(graph: Graph, hidden: HiddenMap, X: str) -> str:
     """−|b|·‖x − c‖², from ‖x‖² − 2x·c + ‖c‖², or its root; Relu, because rounding could make that negative."""
     centers = hidden.centers
     if hidden.metric is not None:
-        X = _times(graph, graph("Sub", X, graph.constant(hidden.origin)), hidden.metric)
+        X = _in_metric(graph, graph("Sub", X, graph.constant(hidden.origin)), hidden.metric)
     products = graph("MatMul", X, graph.constant(centers))
     squares = graph("ReduceSum", graph("Mul", X, X), graph.constant(np.array([1])), keepdims=1)
     if hidden.slack:
