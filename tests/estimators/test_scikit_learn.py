@@ -41,9 +41,19 @@ PAIRS = (
     {"weight_init": "pairs"},
     {"weight_init": "pairs", "activation": "gaussian", "input_scaling": None},
     {"weight_init": "pairs", "units_see": 2},
+    {"weight_init": "trees", "gamma": "kfold"},
+    {"weight_init": "pairs", "activation": "laplace", "input_scaling": "squash"},
 )
 ROWS = {"n_hidden": 150, "gamma": "kfold", "activation": "gaussian", "weight_init": "rows", "direct_link": False}
-LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": None}, {"activation": "gaussian"}, *PAIRS)
+LAYER_VARIANTS = (
+    {},
+    {"n_hidden": 5},
+    {"direct_link": True, "input_scaling": None},
+    {"activation": "gaussian"},
+    {"weight_init": "trees"},
+    *PAIRS[:3],
+    PAIRS[-1],
+)
 
 
 @scikit_learn_checks(
@@ -52,6 +62,7 @@ LAYER_VARIANTS = ({}, {"n_hidden": 5}, {"direct_link": True, "input_scaling": No
         RandomLayer(**PAIRS[0]),
         *(kind(**options) for kind in (PinvRegressor, PinvClassifier) for options in ({}, VARIANTS[-1], PAIRS[0])),
         PinvRegressor(**ROWS),
+        PinvRegressor(input_scaling="squash"),
         PinvClassifier(gamma="kfold"),
         TikhonovRegressor(),
         TikhonovClassifier(),

@@ -100,10 +100,12 @@ class HiddenMap:
         # The biases as one more input: the product adds them at no cost.
         inputs = np.empty((X.shape[0], n_inputs + 1))
         inputs[:, n_inputs] = 1.0
-        x = np.subtract(X, self.center, out=inputs[:, :n_inputs])
-        x *= self.scale
-        if self.squash is not None:
-            x[...] = squashed(x, self.squash)
+        x = inputs[:, :n_inputs]
+        if self.squash is None:
+            np.subtract(X, self.center, out=x)
+            x *= self.scale
+        else:
+            x[...] = self.scaled(X)
         H = out[: X.shape[0]]
         H[:, :first] = x[:, :first]
         Z = H[:, first:]

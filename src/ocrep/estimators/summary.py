@@ -126,8 +126,11 @@ def _network(model: Any) -> Lines:
         lines["Hidden units"] = f"{model.n_hidden_:,}"
     if layer is not None:
         activation = layer.activation
-        lines["Activation"] = activation if isinstance(activation, str) else getattr(activation, "__name__", "own")
-        lines["Weights"] = f"{layer.weight_init}, scale {layer.weight_scale}"
+        if layer.weight_init == "trees":
+            lines["Units"] = "leaves of trees"
+        else:
+            lines["Activation"] = activation if isinstance(activation, str) else getattr(activation, "__name__", "own")
+            lines["Weights"] = f"{layer.weight_init}, scale {layer.weight_scale}"
         lines["Direct link"] = "yes" if layer.direct_link else "no"
     if hasattr(model, "cv_results_"):
         lines["Chosen among"] = f"{len(model.cv_results_['params'])} layers"
