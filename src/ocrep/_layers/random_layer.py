@@ -62,6 +62,8 @@ from ocrep._rows.survey import SAMPLE_ROWS, Range, RowSample, observed_range
 
 FROM_ROWS = ("pairs", "rows", "trees")
 """Units that are taken from training rows."""
+LEARNED = ("trees",)
+"""Units that learn so much of the targets that they are judged only on rows that they have not seen."""
 WEIGHT_INITS = ("uniform", "normal", "orthogonal", *FROM_ROWS)
 
 
@@ -551,8 +553,8 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     for others. The trees divide the scaled inputs, and explain all targets together; they have at most 24 leaves of at
     least 3 rows each, one of which is no unit, because the leaves of a tree add up to one. There are as many trees as
     `n_hidden` leaves need. Such units have no activation, weights, biases or `weight_scale`: these parameters stay at
-    their defaults, which are ignored. Their derivative is 0. The leaves know the targets of their rows, so errors of
-    rows that a rule holds out are clearly too small.
+    their defaults, which are ignored. Their derivative is 0. The leaves know the targets of their rows, so networks
+    grow them anew without each fold before rules judge them on it.
 
     These rows, and the quantiles of "squash", come from at most 10,000 distinct rows of positive weight, chosen by a
     hash of what they hold. So the order of the rows does not matter, and a weight equals repetition. Rules that hold

@@ -104,6 +104,17 @@ class RowSample:
             every_label=every_label,
         )
 
+    def of_rows(self, rows: np.ndarray) -> RowSample:
+        """Some of the rows of the sample, by their numbers or a mask."""
+        return replace(
+            self,
+            hashes=self.hashes[rows],
+            X=self.X[rows],
+            y=None if self.y is None else self.y[rows],
+            weight=self.weight[rows],
+            groups=None if self.groups is None else self.groups[rows],
+        )
+
     def stand_for(self) -> np.ndarray:
         """How many distinct rows each row stands for: one over its chance to be in the sample.
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from ocrep import rules
 from ocrep._errors import pick
-from ocrep._layers.random_layer import RandomLayer, check_layer, check_nested, needs_sample
+from ocrep._layers.random_layer import LEARNED, RandomLayer, check_layer, check_nested, needs_sample
 from ocrep._linalg.arrays import Array
 from ocrep._linalg.counts import Encoded
 from ocrep._linalg.folds import FoldPlan
@@ -77,6 +77,8 @@ class Recipe:
             check_layer(layer)
         if auto_size:
             _check_auto_size(layer, gamma, rule)
+        if layer is not None and layer.weight_init in LEARNED:
+            _check_learned(layer, gamma, rule, calibrate, auto_size)
         folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
         if folds is not None and rule.folds not in (None, folds):
             rule = rule.with_folds(folds)
@@ -124,6 +126,25 @@ def _check_auto_size(layer: RandomLayer | None, gamma: Any, rule: rules.Rule) ->
             f"n_hidden='auto' chooses the size from factors alone, and gamma={gamma!r} reads rows: "
             "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
         )
+
+
+def _check_learned(layer: RandomLayer, gamma: Any, rule: rules.Rule, calibrate: str | None, auto_size: bool) -> None:
+    """Raise where a layer that has seen the targets would be judged on rows that it has seen."""
+    kind = f"weight_init={layer.weight_init!r}"
+    if auto_size:
+        raise ValueError(f"n_hidden='auto' compares sizes of one layer, and {kind} grows one anew: give a number.")
+    if rule.needs == "rows":
+        raise ValueError(
+            f"gamma={gamma!r} leaves rows out of the output weights only, and {kind} has seen their targets: use "
+            "'kfold' or 'ocrep_cv', which grow the layer anew without each fold."
+        )
+    if calibrate is not None:
+        raise ValueError(
+            f"calibrate={calibrate!r} leaves rows out of the output weights only, and {kind} has seen their targets: "
+            "set calibrate=None."
+        )
+    if rule.folds is not None and rule.folds.split == "blocks":
+        raise ValueError(f"split='blocks' goes by row numbers, which {kind} does not know: use split='groups'.")
 
 
 def _check_choices(solver: str, calibrate: str | None, forgetting: Any) -> None:
@@ -217,12 +238,24 @@ def check_rows(recipe: Recipe, rows: Rows) -> None:
             "A classifier must know all labels from the start, but these rows can be read only once: give ocrep.scan "
             "classes=[…]."
         )
+    if rows.once:
+        _check_read_again(recipe)
     if rows.checkpoint is not None:
         _check_checkpoint(recipe, rows.checkpoint[0])
 
 
+def _check_read_again(recipe: Recipe) -> None:
+    """Raise for a layer that is drawn anew without each fold, where rows are read only once."""
+    if recipe.folds is not None and recipe.layer is not None and recipe.layer.weight_init in LEARNED:
+        raise ValueError(
+            f"weight_init={recipe.layer.weight_init!r} is judged on rows that it has not seen, and reads the rows once "
+            "for each fold, but here they are read only once: use gamma='gcv' or a number, or another weight_init."
+        )
+
+
 def check_parts(recipe: Recipe) -> None:
     """Raise if factors of parts, which are never read again, cannot give what the recipe asks for."""
+    _check_read_again(recipe)
     for demand in demands_of(recipe):
         if demand.again:
             _raise(demand, "of parts only their factors remain:")
@@ -250,6 +283,7 @@ def check_candidates(recipes: Sequence[Recipe], rows: Rows, *, sampled: bool) ->
 
 def check_stream(recipe: Recipe, *, first: bool) -> None:
     """Raise if `partial_fit`, which sees each block once, cannot give what the recipe asks for."""
+    _check_read_again(recipe)
     for demand in demands_of(recipe):
         # A rule that reads rows may be asked for later, with `fit`; the size is chosen already after a first `fit`.
         refused = demand.parameter == "calibrate" if demand.again else first or demand.parameter != "n_hidden"

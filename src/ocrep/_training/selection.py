@@ -195,7 +195,7 @@ class CandidateFit:
         recipe = replace(recipe, folds=recipe.folds or FoldPlan())
         rule = recipe.rule
         learned = Learned.of(recipe, survey, rows.n_rows)
-        factored = factor_rows(recipe, learned, rows)
+        factored = factor_rows(recipe, learned, survey, rows)
         folds = factored.folds
         assert folds is not None
         if len(folds.filled) < 2:
@@ -215,7 +215,8 @@ class CandidateFit:
 
     def score(self, rows: Rows, gamma: float, seconds: float) -> Score:
         """The exact held-out errors at γ."""
-        folds = self.factored.folds if self.training is None else self.training.factored.folds
+        folds = None if self.training is None else self.training.factored.folds
+        folds = self.factored.folds if folds is None else folds
         assert folds is not None
         if self.quick is not None:
             refined = self.quick.refined(gamma)

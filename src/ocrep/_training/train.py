@@ -10,17 +10,21 @@ from operator import add
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
+from ocrep._layers.random_layer import LEARNED
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, held_out, reweighted, split_by_fold
+from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers, held_out, reweighted, split_by_fold
 from ocrep._linalg.held_out import are_proved, errors_from_rows
 from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.rows import ChunkEncoder, EncodedRows, Encoder, accumulate_part
 from ocrep._linalg.solve import ByFold, Factored, solve
-from ocrep._linalg.spectrum import Solution
+from ocrep._linalg.spectrum import Solution, Spectrum
+from ocrep._rows.block import Block
 from ocrep._rows.checks import check_counts
 from ocrep._rows.memory import Rows
+from ocrep._rows.survey import Survey
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.checkpoint import FileCheckpoint
 from ocrep._training.recipe import Learned, Recipe, check_rows, check_stream
@@ -71,12 +75,15 @@ def log_losses_of(learned: Learned, rows: Rows, folds: FoldFactors, outputs: Seq
     The probabilities are the softmax of the outputs times a factor, the one of `LOGIT_SCALES` with the least loss.
     """
     by_fold = dict(zip(folds.filled, outputs, strict=True))
-    losses = rows.accumulate(partial(_log_losses_of_part, learned, folds.plan, by_fold), add)
+    own = dict(zip(folds.filled, folds.encoders, strict=True)) if isinstance(folds, NestedFolds) else {}
+    losses = rows.accumulate(partial(_log_losses_of_part, learned, folds.plan, by_fold, own), add)
     return losses[:, int(np.argmin(losses.sum(axis=0)))]
 
 
-def _log_losses_of_part(learned: Learned, plan: FoldPlan, outputs: dict[int, Output], part: Rows) -> np.ndarray:
-    """The losses of the rows of a part, folds × temperatures."""
+def _log_losses_of_part(
+    learned: Learned, plan: FoldPlan, outputs: dict[int, Output], own: dict[int, Encoder], part: Rows
+) -> np.ndarray:
+    """The losses of the rows of a part, folds × scales; `own` are the encoders of folds with layers of their own."""
     rows = EncodedRows(part, learned.encoder)
     place = {v: k for k, v in enumerate(outputs)}
     losses = np.zeros((len(place), len(LOGIT_SCALES)))
@@ -84,7 +91,7 @@ def _log_losses_of_part(learned: Learned, plan: FoldPlan, outputs: dict[int, Out
         for v, mine in split_by_fold(block, plan):
             if v not in place:  # all its rows have zero weight
                 continue
-            H, T, weight = rows.encode(mine)
+            H, T, weight = own[v].encode(mine) if own else rows.encode(mine)
             W, b = outputs[v]
             output = array_namespace(W).matmul(as_float64(H), W) + b
             weight = None if weight is None else to_host(weight)
@@ -213,22 +220,89 @@ def train(recipe: Recipe, rows: Rows) -> Training:
     survey = rows.survey(recipe.needs)  # which may count the rows
     learned = Learned.of(recipe, survey, rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
-    training = train_from_factors(recipe, learned, factor_rows(recipe, learned, rows, checkpoint), rows)
+    training = train_from_factors(recipe, learned, factor_rows(recipe, learned, survey, rows, checkpoint), rows)
     if checkpoint is not None:
         checkpoint.remove()
     return training
 
 
-def factor_rows(recipe: Recipe, learned: Learned, rows: Rows, checkpoint: FileCheckpoint | None = None) -> Factored:
+def factor_rows(
+    recipe: Recipe, learned: Learned, survey: Survey, rows: Rows, checkpoint: FileCheckpoint | None = None
+) -> Factored:
     """The factors of all rows, and of each fold if the recipe asks for them."""
-    return solve(
+    plan = _fold_plan(recipe, learned)
+    nested = plan is not None and recipe.layer is not None and recipe.layer.weight_init in LEARNED
+    factored = solve(
         rows,
         learned.encoder,
-        _fold_plan(recipe, learned),
+        None if nested else plan,
         intercept=recipe.intercept,
         solver="qr" if rows.once else recipe.solver,
         checkpoint=checkpoint,
     )
+    if plan is None or not nested:
+        return factored
+    return replace(factored, folds=nested_folds(recipe, learned, survey, rows, plan))
+
+
+# ------------------------------------------------------------------------------
+# Honest folds. Held-out errors of a layer that has seen the held-out targets are too small, and γ chosen by them is too
+# small too. So the layer is drawn once more without the rows of each fold, and predicts them. Each such layer needs two
+# factors: of the rows that it was drawn on, and of the fold that it was drawn without.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NestedFolds(FoldFactors):
+    """One factor per fold, each of the layer that was drawn without it. They do not merge, and are not stored."""
+
+    encoders: tuple[Encoder, ...] = ()
+    """How rows become H, T and weights for the layer of each filled fold."""
+
+
+def nested_folds(recipe: Recipe, learned: Learned, survey: Survey, rows: Rows, plan: FoldPlan) -> NestedFolds:
+    """Draw the layer without each fold, and factor the fold and the other rows."""
+    sample = survey.sample
+    assert sample is not None
+    of_sample = Block(sample.X, sample.y, sample.weight, groups=sample.groups)
+    if learned.division is not None:
+        of_sample = replace(of_sample, fold=learned.division.folds_of(of_sample))
+    fold_of_sample = to_host(fold_numbers(of_sample, plan))
+    factors: list[Factor | None] = []
+    others: list[tuple[Factor, Spectrum]] = []
+    encoders: list[Encoder] = []
+    n_read = 0
+    for v in range(plan.n_folds):
+        without = replace(survey, sample=sample.of_rows(fold_of_sample != v))
+        drawn = Learned.of(replace(recipe, layer=clone(recipe.layer)), without, rows.n_rows)
+        encoder = replace(drawn.encoder, code=partial(_code_as_held_out, drawn, plan, v))
+        both = solve(rows, encoder, _TWO_FOLDS, intercept=recipe.intercept, solver=recipe.solver).folds
+        assert both is not None
+        rest, held = both.factors
+        n_read = both.n_read
+        usable = held is not None and rest is not None and held.counts.n_rows > 0 and rest.counts.n_rows > 0
+        factors.append(held if usable else None)
+        if usable and rest is not None:
+            others.append((rest, rest.spectrum()))
+            encoders.append(drawn.encoder)
+    folds = NestedFolds(plan, tuple(factors), n_read, tuple(encoders))
+    folds.__dict__["training"] = tuple(factor for factor, _ in others)
+    folds.__dict__["spectra"] = tuple(spectrum for _, spectrum in others)
+    folds.__dict__["_wide_fits"] = None  # which takes all folds for rows of one layer
+    return folds
+
+
+_TWO_FOLDS = FoldPlan(2, split="given")
+
+
+def _code_as_held_out(learned: Learned, plan: FoldPlan, fold: int, block: Block) -> Block:
+    """Coded rows, of fold 1 if they are held out and of fold 0 if not."""
+    coded = learned.code(block)
+    numbers = fold_numbers(coded, plan)
+    xp = array_namespace(numbers)
+    return replace(coded, fold=xp.astype(numbers == fold, numbers.dtype))
+
+
+# ------------------------------------------------------------------------------
 
 
 def factors_of_part(recipe: Recipe, learned: Learned, encoder: Encoder, part: Rows) -> Factored:
@@ -250,6 +324,8 @@ def train_from_factors(
     readable = rows is not None and rows.local and not rows.once
     again = EncodedRows(rows, learned.encoder) if rows is not None and readable else None
     training = choose_gamma(learned, factored, recipe.rule, recipe.calibrate, again, quick)
+    if isinstance(factored.folds, NestedFolds):  # of layers that the model does not keep
+        return replace(training, factored=replace(training.factored, folds=None))
     if rows is None or rows.once or factored.route == "reflections":
         return training
     return _verified(training, rows)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ocrep import rules
 from ocrep._documentation import Linked, inherit_sections
 from ocrep._errors import unchanged_on_error
-from ocrep._layers.random_layer import RandomLayer
+from ocrep._layers.random_layer import LEARNED, RandomLayer
 from ocrep._linalg.arrays import array_namespace
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors
@@ -59,6 +59,18 @@ class _Method:
             return self._method
         self._check(owner)
         return MethodType(self._method, owner)
+
+
+def available_unless_learned(method: Callable[..., Any]) -> Any:
+    """Let a method exist only for layers that can be continued: leaves of trees are grown on all rows at once."""
+
+    def check(estimator: Any) -> None:
+        if getattr(estimator, "weight_init", None) in LEARNED:
+            raise AttributeError(
+                f"{type(estimator).__name__} learns weight_init={estimator.weight_init!r} from all rows at once: use fit."
+            )
+
+    return available_if(check)(method)
 
 
 # ------------------------------------------------------------------------------

@@ -15,7 +15,14 @@ from ocrep._rows.survey import distinct
 from ocrep._training.calibration import Calibrator, LabelCalibrator
 from ocrep._training.targets import Indicators, Labels, check_more_than_one
 from ocrep._training.train import Training
-from ocrep.estimators.base import ClosedForm, available_if_calibrated, calibration_of, predict_lazily, score_lazily
+from ocrep.estimators.base import (
+    ClosedForm,
+    available_if_calibrated,
+    available_unless_learned,
+    calibration_of,
+    predict_lazily,
+    score_lazily,
+)
 
 
 class Classification(ClassifierMixin, ClosedForm):
@@ -44,6 +51,7 @@ class Classification(ClassifierMixin, ClosedForm):
     classes_: np.ndarray
     calibrator_: Calibrator | LabelCalibrator
 
+    @available_unless_learned
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
 

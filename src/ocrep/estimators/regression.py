@@ -17,6 +17,7 @@ from ocrep.estimators.base import (
     DEVIATIONS,
     ClosedForm,
     available_if_calibrated,
+    available_unless_learned,
     calibration_of,
     predict_lazily,
     score_lazily,
@@ -41,6 +42,7 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
     _targets = Numbers
     calibrator_: LeftOutErrors
 
+    @available_unless_learned
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
 
