@@ -62,8 +62,8 @@ from ocrep._rows.survey import SAMPLE_ROWS, Range, RowSample, observed_range
 
 FROM_ROWS = ("pairs", "rows", "trees")
 """Units that are taken from training rows."""
-LEARNED = ("trees",)
-"""Units that learn so much of the targets that they are judged only on rows that they have not seen."""
+LEARNED = ("trees", "diagonal", "full")
+"""Units, and metrics, that learn so much of the targets that they are judged only on rows that they have not seen."""
 WEIGHT_INITS = ("uniform", "normal", "orthogonal", *FROM_ROWS)
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from ocrep import rules
 from ocrep._errors import pick
-from ocrep._layers.random_layer import LEARNED, RandomLayer, check_layer, check_nested, needs_sample
+from ocrep._layers.random_layer import LEARNED, RandomLayer, check_layer, check_nested, check_size, needs_sample
 from ocrep._linalg.arrays import Array
 from ocrep._linalg.counts import Encoded
 from ocrep._linalg.folds import FoldPlan
@@ -53,6 +53,10 @@ class Recipe:
     """What the weights of earlier rows are multiplied by when more rows come."""
     needs: Needs
     """What must be known of the rows first."""
+    metric: str | None = None
+    """Which metric of the inputs is learned from gradients: "diagonal", "full" or none."""
+    metric_rounds: int = 0
+    """How often it is learned anew from the network that it gave."""
 
     @classmethod
     def of(
@@ -69,6 +73,8 @@ class Recipe:
         calibrate: str | None = None,
         forgetting: float = 1.0,
         per_target: bool = False,
+        metric: str | None = None,
+        metric_rounds: int = 0,
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rule_of(gamma, per_target)
@@ -77,13 +83,19 @@ class Recipe:
             check_layer(layer)
         if auto_size:
             _check_auto_size(layer, gamma, rule)
-        if layer is not None and layer.weight_init in LEARNED:
-            _check_learned(layer, gamma, rule, calibrate, auto_size)
+        if metric is not None:
+            _check_metric(layer, metric, metric_rounds)
+        kinds = {"metric": metric, "weight_init": None if layer is None else layer.weight_init}
+        learned = [f"{name}={value!r}" for name, value in kinds.items() if value in LEARNED]
+        if learned:
+            _check_learned(learned[0], gamma, rule, calibrate, auto_size)
         folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
         if folds is not None and rule.folds not in (None, folds):
             rule = rule.with_folds(folds)
         grouped = folds is not None and folds.reads_groups
         needs = replace(_needs(estimator, targets, layer), groups=grouped)
+        if metric is not None:
+            needs = replace(needs, sample=SAMPLE_ROWS)
         return cls(
             estimator=estimator,
             targets=targets,
@@ -97,7 +109,14 @@ class Recipe:
             calibrate=calibrate,
             forgetting=float(forgetting),
             needs=needs,
+            metric=metric,
+            metric_rounds=metric_rounds,
         )
+
+    @property
+    def learns_layer(self) -> bool:
+        """Whether the layer learns so much of the targets that it is drawn anew without each fold."""
+        return self.metric is not None or (self.layer is not None and self.layer.weight_init in LEARNED)
 
     def divided_by(self, plan: FoldPlan) -> Recipe:
         """The same with other folds, for the rule and for all else that reads folds."""
@@ -128,9 +147,19 @@ def _check_auto_size(layer: RandomLayer | None, gamma: Any, rule: rules.Rule) ->
         )
 
 
-def _check_learned(layer: RandomLayer, gamma: Any, rule: rules.Rule, calibrate: str | None, auto_size: bool) -> None:
+def _check_metric(layer: RandomLayer | None, metric: Any, metric_rounds: Any) -> None:
+    if metric not in ("diagonal", "full"):
+        raise ValueError(f"metric={metric!r} must be 'diagonal', 'full' or None.")
+    check_size("metric_rounds", metric_rounds)
+    if layer is not None and layer.weight_init == "trees":
+        raise ValueError(
+            f"metric={metric!r} is learned from gradients, and leaves of trees have none: use metric=None, or another "
+            "weight_init."
+        )
+
+
+def _check_learned(kind: str, gamma: Any, rule: rules.Rule, calibrate: str | None, auto_size: bool) -> None:
     """Raise where a layer that has seen the targets would be judged on rows that it has seen."""
-    kind = f"weight_init={layer.weight_init!r}"
     if auto_size:
         raise ValueError(f"n_hidden='auto' compares sizes of one layer, and {kind} grows one anew: give a number.")
     if rule.needs == "rows":
@@ -246,10 +275,11 @@ def check_rows(recipe: Recipe, rows: Rows) -> None:
 
 def _check_read_again(recipe: Recipe) -> None:
     """Raise for a layer that is drawn anew without each fold, where rows are read only once."""
-    if recipe.folds is not None and recipe.layer is not None and recipe.layer.weight_init in LEARNED:
+    if recipe.folds is not None and recipe.learns_layer:
         raise ValueError(
-            f"weight_init={recipe.layer.weight_init!r} is judged on rows that it has not seen, and reads the rows once "
-            "for each fold, but here they are read only once: use gamma='gcv' or a number, or another weight_init."
+            "A layer that learns from the targets is judged on rows that it has not seen, and reads the rows once for "
+            "each fold, but here they are read only once: use gamma='gcv' or a number, or metric=None and another "
+            "weight_init than 'trees'."
         )
 
 
@@ -449,14 +479,16 @@ class Learned:
     """Whether the rows are arrays of another library than NumPy."""
     division: Division | None = None
     """Where the folds of rows come from, if not from their inputs."""
+    metric: np.ndarray | None = None
+    """What the scaled inputs are multiplied by before the units see them."""
 
     @classmethod
-    def of(cls, recipe: Recipe, survey: Survey, n_rows: int | None = None) -> Learned:
+    def of(cls, recipe: Recipe, survey: Survey, n_rows: int | None = None, metric: np.ndarray | None = None) -> Learned:
         """Draw the layer, learn the targets, and see how rows are divided; `n_rows` is the number of all of them."""
         targets, layer, n_inputs = recipe.targets.learn(survey), recipe.layer, len(survey.low)
         if layer is not None:
             sample = survey.sample and targets.weighted(survey.sample)
-            layer.draw(n_inputs, survey.dtype, (survey.low, survey.high), sample)
+            layer.draw(n_inputs, survey.dtype, (survey.low, survey.high), sample, metric)
             layer.n_features_in_ = n_inputs
             if survey.columns is not None:
                 layer.feature_names_in_ = np.asarray(survey.columns, dtype=object)
@@ -464,7 +496,7 @@ class Learned:
                 layer.map_ = layer.map_.to_device_of(survey.like)
         n_outputs = _n_outputs(targets, survey)
         division = None if recipe.folds is None else Division.of(recipe.folds, n_rows, survey.groups)
-        return cls(layer, targets, n_inputs, survey.columns, n_outputs, survey.like is not None, division)
+        return cls(layer, targets, n_inputs, survey.columns, n_outputs, survey.like is not None, division, metric)
 
     @property
     def n_features(self) -> int:

@@ -35,6 +35,7 @@ from ocrep._training.train import (
     Training,
     calibrated,
     factor_rows,
+    learn,
     log_losses_of,
     outputs_without,
     squared_errors_of,
@@ -194,7 +195,7 @@ class CandidateFit:
         """Factor the rows, and choose γ."""
         recipe = replace(recipe, folds=recipe.folds or FoldPlan())
         rule = recipe.rule
-        learned = Learned.of(recipe, survey, rows.n_rows)
+        learned = learn(recipe, survey, rows.n_rows)
         factored = factor_rows(recipe, learned, survey, rows)
         folds = factored.folds
         assert folds is not None

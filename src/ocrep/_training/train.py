@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ocrep._layers.random_layer import LEARNED
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers, held_out, reweighted, split_by_fold
@@ -23,7 +22,7 @@ from ocrep._linalg.solve import ByFold, Factored, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.block import Block
 from ocrep._rows.checks import check_counts
-from ocrep._rows.memory import Rows
+from ocrep._rows.memory import MemoryRows, Rows
 from ocrep._rows.survey import Survey
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.checkpoint import FileCheckpoint
@@ -218,7 +217,7 @@ def train(recipe: Recipe, rows: Rows) -> Training:
     check_rows(recipe, rows)
     recipe = recipe.for_rows(rows)
     survey = rows.survey(recipe.needs)  # which may count the rows
-    learned = Learned.of(recipe, survey, rows.n_rows)
+    learned = learn(recipe, survey, rows.n_rows)
     checkpoint = None if rows.checkpoint is None else FileCheckpoint.of(recipe, learned, rows)
     training = train_from_factors(recipe, learned, factor_rows(recipe, learned, survey, rows, checkpoint), rows)
     if checkpoint is not None:
@@ -231,7 +230,7 @@ def factor_rows(
 ) -> Factored:
     """The factors of all rows, and of each fold if the recipe asks for them."""
     plan = _fold_plan(recipe, learned)
-    nested = plan is not None and recipe.layer is not None and recipe.layer.weight_init in LEARNED
+    nested = plan is not None and recipe.learns_layer
     factored = solve(
         rows,
         learned.encoder,
@@ -243,6 +242,62 @@ def factor_rows(
     if plan is None or not nested:
         return factored
     return replace(factored, folds=nested_folds(recipe, learned, survey, rows, plan))
+
+
+# ------------------------------------------------------------------------------
+# A learned metric. The gradients of a fitted network with respect to its scaled inputs, g = ∂f/∂z, are known in closed
+# form. The mean of their outer products over rows and outputs, G, says which inputs and directions matter: an input
+# that the target does not depend on has a small entry on its diagonal. So the layer is drawn again on the inputs times
+# G^½, or times the root of its diagonal, with ‖R‖² = d so that distances keep their size, and once more from the
+# gradients of that network (Radhakrishnan et al., Science 383, 2024; xRFM, 2025). What the first network does not see
+# at all, such as an interaction without main effects, cannot be found so. A few hundred rows give G well enough, so it
+# is learned on the sample of rows that the survey holds.
+
+# Rows whose gradients are averaged.
+_GRADIENT_ROWS = 800
+# No input is switched off altogether, since a first network may have missed what it is good for.
+_LEAST_FACTOR = 1e-3
+
+
+def learn(recipe: Recipe, survey: Survey, n_rows: int | None) -> Learned:
+    """Draw the layer, with a metric if one is asked for, and fix the coding of targets and folds."""
+    if recipe.metric is None:
+        return Learned.of(recipe, survey, n_rows)
+    sample = survey.sample
+    assert sample is not None
+    rows = MemoryRows.of_block(Block(sample.X.astype(survey.dtype), sample.y, sample.weight, groups=sample.groups))
+    here = replace(survey, like=None)  # the sample is on the host
+    metric = None
+    for _ in range(recipe.metric_rounds):
+        learned = Learned.of(recipe, here, n_rows, metric)
+        factored = solve(rows, learned.encoder, _fold_plan(recipe, learned), intercept=recipe.intercept)
+        training = choose_gamma(learned, factored, recipe.rule, None)
+        assert learned.layer is not None
+        some = slice(_GRADIENT_ROWS)
+        gradients = learned.layer.map_.gradients(sample.X[some], training.solution.weights.T, scaled=True)
+        found = _metric_of(gradients, sample.weight[some], recipe.metric)
+        if found is None:
+            break
+        metric = found
+    return Learned.of(recipe, survey, n_rows, metric)
+
+
+def _metric_of(gradients: np.ndarray, weight: np.ndarray, kind: str) -> np.ndarray | None:
+    """The root of G, or of its diagonal, for gradients (rows × inputs × outputs); None if all of them are zero."""
+    scale = np.abs(gradients).max(initial=0.0)
+    if not 0.0 < scale < np.inf:
+        return None
+    g = (gradients / scale * np.sqrt(weight / weight.sum())[:, None, None]).transpose(1, 0, 2)
+    g = g.reshape(len(g), -1)
+    if kind == "diagonal":
+        root = np.sqrt(np.sum(g * g, axis=1))
+        R = root / root.max() + _LEAST_FACTOR
+        return R * np.sqrt(len(R) / np.sum(R * R))
+    # G^½ = U S Uᵀ of the SVD of g: G itself, which would square small singular values, is not formed.
+    U, S, _ = np.linalg.svd(g, full_matrices=False)
+    S = np.sqrt((S / S[0]) ** 2 + _LEAST_FACTOR**2)
+    R = (U * S) @ U.T + _LEAST_FACTOR * (np.eye(len(g)) - U @ U.T)
+    return R * np.sqrt(len(R) / np.sum(R * R))
 
 
 # ------------------------------------------------------------------------------
@@ -273,7 +328,7 @@ def nested_folds(recipe: Recipe, learned: Learned, survey: Survey, rows: Rows, p
     n_read = 0
     for v in range(plan.n_folds):
         without = replace(survey, sample=sample.of_rows(fold_of_sample != v))
-        drawn = Learned.of(replace(recipe, layer=clone(recipe.layer)), without, rows.n_rows)
+        drawn = learn(replace(recipe, layer=clone(recipe.layer)), without, rows.n_rows)
         encoder = replace(drawn.encoder, code=partial(_code_as_held_out, drawn, plan, v))
         both = solve(rows, encoder, _TWO_FOLDS, intercept=recipe.intercept, solver=recipe.solver).folds
         assert both is not None

@@ -65,10 +65,10 @@ def available_unless_learned(method: Callable[..., Any]) -> Any:
     """Let a method exist only for layers that can be continued: leaves of trees are grown on all rows at once."""
 
     def check(estimator: Any) -> None:
-        if getattr(estimator, "weight_init", None) in LEARNED:
-            raise AttributeError(
-                f"{type(estimator).__name__} learns weight_init={estimator.weight_init!r} from all rows at once: use fit."
-            )
+        learned = {"weight_init": getattr(estimator, "weight_init", None), "metric": getattr(estimator, "metric", None)}
+        for name, value in learned.items():
+            if value in LEARNED:
+                raise AttributeError(f"{name}={value!r} is learned from all rows at once: use fit.")
 
     return available_if(check)(method)
 
@@ -305,6 +305,8 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             calibrate=self.calibrate,
             forgetting=self.forgetting,
             per_target=self.gamma_per_target,
+            metric=getattr(self, "metric", None),
+            metric_rounds=getattr(self, "metric_rounds", 0),
         )
 
     def _extend(self, recipe: Recipe, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
@@ -346,6 +348,9 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             self.feature_names_in_ = np.asarray(learned.columns, dtype=object)
         if learned.layer is not None:
             self.layer_ = learned.layer
+            self.__dict__.pop("metric_", None)
+            if learned.metric is not None:
+                self.metric_ = learned.metric
             self.n_hidden_ = learned.layer.map_.n_units
         self.factor_ = factored.factor
         self.folds_ = factored.folds

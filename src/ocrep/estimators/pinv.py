@@ -40,6 +40,12 @@ class _Network(ClosedForm):
         Factor on input weights and biases; "inverse_sqrt" is 1/√M.
     units_see : int, default=None
         How many inputs each hidden unit sees, chosen at random; None means all.
+    metric : {"diagonal", "full"} or None, default=None
+        What the scaled inputs are multiplied by before the units see them, learned from the gradients of the network:
+        a factor for each input, so that inputs that do not matter fade, or a matrix, which also finds directions.
+        Learned on at most 10,000 rows; rules with folds learn it anew without each fold.
+    metric_rounds : int, default=2
+        How often the layer is drawn with the metric of the round before.
     direct_link : bool, default=True
         Whether the output also sees the scaled inputs.
     max_hidden : int, default=300
@@ -60,6 +66,8 @@ class _Network(ClosedForm):
         Number of hidden units.
     layer_ : RandomLayer
         The fitted hidden layer.
+    metric_ : ndarray of shape (n_features_in_,) or (n_features_in_, n_features_in_)
+        The learned metric, if one was asked for.
     """
 
     n_hidden: int | str
@@ -127,6 +135,8 @@ class PinvRegressor(_Network, Regression):
         weight_init: str = "uniform",
         weight_scale: float | str = 1.0,
         units_see: int | None = None,
+        metric: str | None = None,
+        metric_rounds: int = 2,
         direct_link: bool = True,
         fit_intercept: bool = True,
         max_hidden: int = 300,
@@ -143,6 +153,8 @@ class PinvRegressor(_Network, Regression):
         self.weight_init = weight_init
         self.weight_scale = weight_scale
         self.units_see = units_see
+        self.metric = metric
+        self.metric_rounds = metric_rounds
         self.direct_link = direct_link
         self.fit_intercept = fit_intercept
         self.max_hidden = max_hidden
@@ -198,6 +210,8 @@ class PinvClassifier(_Network, Classification):
         weight_init: str = "uniform",
         weight_scale: float | str = 1.0,
         units_see: int | None = None,
+        metric: str | None = None,
+        metric_rounds: int = 2,
         direct_link: bool = True,
         fit_intercept: bool = True,
         max_hidden: int = 300,
@@ -215,6 +229,8 @@ class PinvClassifier(_Network, Classification):
         self.weight_init = weight_init
         self.weight_scale = weight_scale
         self.units_see = units_see
+        self.metric = metric
+        self.metric_rounds = metric_rounds
         self.direct_link = direct_link
         self.fit_intercept = fit_intercept
         self.max_hidden = max_hidden
