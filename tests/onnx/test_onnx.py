@@ -213,8 +213,16 @@ def test_leaves_of_trees(options, dtype):
     for n_hidden in (1, 60):
         model = PinvRegressor(n_hidden, weight_init="trees", gamma=0.1, random_state=0, **options).fit(X, Y)
         assert_predicts_as(model, X, Y, dtype)
-    model = PinvClassifier(60, weight_init="trees", random_state=0, calibrate="loo", **options)
+    model = PinvClassifier(60, weight_init="trees", random_state=0, **options)
     assert_classifies_as(model.fit(X, LABELS["three words"]), X, dtype)
+
+
+@both_types
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+@pytest.mark.parametrize("layer", [{}, {"weight_init": "rows", "activation": "gaussian"}], ids=name_of)
+def test_a_learned_metric(layer, metric, dtype):
+    model = PinvRegressor(30, metric=metric, gamma=0.1, random_state=0, **layer).fit(X, Y)
+    assert_predicts_as(model, X, Y, dtype)
 
 
 def test_ties_are_broken_as_we_do():
