@@ -446,7 +446,7 @@ def peak_of(folder, *arguments):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Only Linux tells the peak of a process.")
-@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("form", [pytest.param("csv", marks=pytest.mark.slow), "parquet"])
 @pytest.mark.parametrize(
     ("command", "times"),
     [
