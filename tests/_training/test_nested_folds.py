@@ -100,3 +100,24 @@ def test_what_would_judge_leaves_on_rows_that_they_have_seen_is_refused(rows):
         parts.plan(PinvRegressor(**LEAVES))
     assert not hasattr(PinvRegressor(**LEAVES), "partial_fit")
     assert PinvRegressor(**LEAVES, gamma="gcv").fit(scan(iter([(X, Y)]))).score(X, Y) > 0.3
+
+
+@pytest.mark.parametrize("layer", [{"weight_init": "trees"}, {"metric": "diagonal"}, {"metric": "full"}])
+@pytest.mark.parametrize("n_rows", [2, 3, 4, 5, 8])
+@pytest.mark.filterwarnings("ignore:gamma=OCRePCV", "ignore::ocrep.exceptions.RuleEdgeWarning")
+def test_few_rows_give_a_model(layer, n_rows, rows):
+    """Where a fold leaves nothing to draw a layer on, it is not held out; without two folds γ is that of GCV."""
+    X, Y, _, _ = rows
+    model = PinvRegressor(10, random_state=0, **layer).fit(X[:n_rows], Y[:n_rows])
+    assert np.isfinite(model.predict(X)).all()
+    labels = np.arange(n_rows) % 2
+    assert set(PinvClassifier(10, random_state=0, **layer).fit(X[:n_rows], labels).predict(X)) <= {0, 1}
+
+
+@pytest.mark.filterwarnings("ignore:gamma=OCRePCV", "ignore::ocrep.exceptions.RuleEdgeWarning")
+def test_rows_that_are_all_alike_give_a_model_or_a_sentence():
+    X, y = np.ones((20, 3)), np.arange(20.0)
+    with pytest.raises(ValueError, match="different inputs"):
+        PinvRegressor(10, weight_init="trees").fit(X, y)
+    for metric in ("diagonal", "full"):
+        np.testing.assert_allclose(PinvRegressor(10, metric=metric).fit(X, y).predict(X), y.mean())

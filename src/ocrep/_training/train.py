@@ -325,8 +325,12 @@ def nested_folds(recipe: Recipe, learned: Learned, survey: Survey, rows: Rows, p
     factors: list[Factor | None] = []
     others: list[tuple[Factor, Spectrum]] = []
     encoders: list[Encoder] = []
-    n_read = 0
+    n_read = survey.n_rows
     for v in range(plan.n_folds):
+        n_held = int(np.sum(fold_of_sample == v))
+        if n_held == 0 or len(fold_of_sample) - n_held < _FEWEST_ROWS:
+            factors.append(None)
+            continue
         without = replace(survey, sample=sample.of_rows(fold_of_sample != v))
         drawn = learn(replace(recipe, layer=clone(recipe.layer)), without, rows.n_rows)
         encoder = replace(drawn.encoder, code=partial(_code_as_held_out, drawn, plan, v))
@@ -347,6 +351,8 @@ def nested_folds(recipe: Recipe, learned: Learned, survey: Survey, rows: Rows, p
 
 
 _TWO_FOLDS = FoldPlan(2, split="given")
+# A layer is not drawn on fewer rows: such a fold is not held out.
+_FEWEST_ROWS = 2
 
 
 def _code_as_held_out(learned: Learned, plan: FoldPlan, fold: int, block: Block) -> Block:
