@@ -229,7 +229,7 @@ def _on_device(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, A
 def encoded_arrays(block: Block, *, labels: bool = False, several: bool = False) -> EncodedRows:
     """Rows whose X is H and whose y is T already, for what reads encoded rows."""
     encoder = Encoder(
-        code=_unchanged,
+        code=unchanged,
         encode=_as_encoded,
         block_size=len(block),
         n_features=block.X.shape[1] if isinstance(block.X, np.ndarray) else None,
@@ -240,7 +240,8 @@ def encoded_arrays(block: Block, *, labels: bool = False, several: bool = False)
     return EncodedRows(MemoryRows.of_block(block), encoder)
 
 
-def _unchanged(block: Block) -> Block:
+def unchanged(block: Block) -> Block:
+    """Rows that need no coding."""
     return block
 
 

@@ -28,9 +28,9 @@ from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import Factored
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._rows import open_rows
-from ocrep._rows.block import Block, check_place, is_dask, on_device
+from ocrep._rows.block import check_place, is_dask, on_device
 from ocrep._rows.checks import check_columns, check_counts, check_inputs, checked_inputs, naming
-from ocrep._rows.memory import MemoryRows, Rows
+from ocrep._rows.memory import MemoryRows, Rows, unchanged
 from ocrep._rows.stream import inputs_of
 from ocrep._rows.survey import Needs
 from ocrep._training.calibration import Agreement, network_outputs
@@ -457,13 +457,9 @@ def score_lazily(model: ClosedForm, X: Any, y: Any, sample_weight: Any, *, label
 
 def _agreement(model: ClosedForm, labels: bool, part: Rows) -> Agreement:
     """The agreement over the rows of one partition."""
-    blocks = part.blocks(_as_it_is, _ROWS)
+    blocks = part.blocks(unchanged, _ROWS)
     found = (Agreement.of(block.y, model.predict(block.X), block.weight, labels=labels) for block in blocks)
     return reduce(Agreement.merge, found)
-
-
-def _as_it_is(block: Block) -> Block:
-    return block
 
 
 def _answer(
