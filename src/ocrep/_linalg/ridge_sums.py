@@ -13,8 +13,8 @@ Errors that are shown come from predictions of the rows themselves, and output w
 refinement against the rows (`refined`), which squares what their error was: 10⁻⁴ becomes 10⁻⁸. Models that need
 every digit of the spectrum are trained by `solve`.
 
-The error as a function of log γ has one minimum nearly always: `best_gamma` walks downhill in steps of two decades and
-halves them three times.
+The error as a function of log γ has one minimum nearly always, and is flat about it: `best_gamma` walks downhill in
+steps of two decades, looks one decade to each side, and takes the vertex of the parabola through the three errors.
 """
 
 from __future__ import annotations
@@ -32,10 +32,8 @@ from ocrep._linalg.arrays import Array, array_namespace
 # γ is at least this much of tr(A), since A is rounded by ε·tr(A), and at most this much, where weights are nearly 0.
 _LEAST = 1e-12
 _MOST = 1e2
-# Where the search begins, in decades of tr(A), its first step, and how often the step is halved.
+# Where the search begins, in decades of tr(A).
 _START = -5.0
-_STEP = 2.0
-_HALVINGS = 3
 # Entries of H in memory at a time.
 _ENTRIES = 2**21
 
@@ -260,15 +258,18 @@ def best_gamma(problems: Sequence[RidgeProblem], held: Sequence[RidgeSums]) -> f
             errors[exponent] = sum(found) if np.all(np.isfinite(found)) else math.inf
         return errors[exponent]
 
-    best, step = _START, _STEP
-    for _ in range(_HALVINGS + 1):
+    best = _START
+    for step in (2.0, 1.0):
         while True:
             lower, higher = max(best - step, low), min(best + step, high)
             least = min(error(best), error(lower), error(higher))
             if least == error(best):  # of equals the one in the middle
                 break
             best = higher if error(higher) == least else lower
-        step /= 2.0
+    if low < best < high:
+        curvature = error(best - 1.0) - 2.0 * error(best) + error(best + 1.0)
+        if 0.0 < curvature < math.inf:
+            best += 0.5 * (error(best - 1.0) - error(best + 1.0)) / curvature
     return scale * 10.0**best
 
 

@@ -255,7 +255,7 @@ def factor_rows(
 
 # Rows whose gradients are averaged, and the most units of the network that has these gradients.
 _GRADIENT_ROWS = 800
-_GRADIENT_UNITS = 500
+_GRADIENT_UNITS = 250
 # No input is switched off altogether, since a first network may have missed what it is good for.
 _LEAST_FACTOR = 1e-3
 

@@ -87,6 +87,7 @@ _MANY_INPUTS = 1000
 _MANY_DIRECTIONS = 100
 # Fewer rows cannot tell what trees and metrics learn from chance.
 _FEW_ROWS = 20
+_ROWS_FOR_TREES = 2000
 
 
 def _units(n_rows: int, n_outputs: int) -> int:
@@ -98,28 +99,30 @@ def _units(n_rows: int, n_outputs: int) -> int:
 def members_of(candidates: str, task: str, n_rows: int, n_inputs: int, n_outputs: int) -> list[Parameters]:
     """The layers of a stack, for rows of this number and width; those that cost least come first.
 
-    Kinds, rounds and sizes were chosen on the sets of benchmarks/tabular.py, by task: in classification diagonal
-    metrics of more kinds gained nothing.
+    Kinds, rounds and sizes were chosen on the sets of benchmarks/tabular.py, by task and by rows that no layer had
+    seen. In classification of few rows, trees and diagonal metrics of more kinds gained nothing there.
     """
     pick("candidates", candidates, dict.fromkeys(("quick", "default", "thorough")))
     n = _units(n_rows, n_outputs)
     n = min(n, 300) if candidates == "quick" else n
-    found = [_corners(n), _bumps(n), _steps(n), _cones(n)]
+    labels = task == "classification"
     learns = n_rows >= _FEW_ROWS
-    if learns and n_inputs <= _MANY_INPUTS:
-        leaves = min(2 * n, 2000) if n_outputs == 1 and candidates != "quick" else n
-        found.append({"n_hidden": leaves, "weight_init": "trees"})
+    turns = learns and n_inputs <= _MANY_DIRECTIONS
+    found = [_corners(n), _bumps(n), _steps(n, units_see=3) if labels else _steps(n)]
+    if not labels:
+        found.append(_cones(n))
+    if learns and n_inputs <= _MANY_INPUTS and (not labels or n_rows >= _ROWS_FOR_TREES):
+        found.append({"n_hidden": n, "weight_init": "trees"})
     if learns and candidates != "quick":
         found.append(_cones(n, metric="diagonal"))
-        if n_inputs <= _MANY_DIRECTIONS:
-            found.append(_bumps(n, metric="full", metric_rounds=1))
-        if task == "regression":
+        found += [_bumps(n, metric="full", metric_rounds=1)] if turns else []
+        if not labels:
             found += [_corners(n, metric="diagonal"), _bumps(n, metric="diagonal")]
-            found += [_steps(n, metric="full", metric_rounds=1)] if n_inputs <= _MANY_DIRECTIONS else []
+            found += [_steps(n, metric="full", metric_rounds=1)] if turns else []
     if learns and candidates == "thorough":
         found += [_corners(n, 2), _smooth(n), _steps(n, metric="diagonal"), _corners(2 * n), _cones(2 * n)]
         found += [_cones(2 * n, metric="diagonal"), _cones(n, metric="diagonal", metric_rounds=4)]
-        found += [_cones(n, metric="full")] if n_inputs <= _MANY_DIRECTIONS else []
+        found += [_cones(n, metric="full")] if turns else []
     # The inputs themselves may be more features than all units.
     linked = {} if n_inputs <= _MANY_INPUTS else {"direct_link": False}
     return [{"direct_link": True, "fit_intercept": True, **own, **linked, "input_scaling": "squash"} for own in found]
@@ -476,11 +479,12 @@ def _results(chosen: list[dict[str, Any]], scores: Sequence[Score]) -> dict[str,
 
 
 class PinvRegressorCV(_Search, Regression):
-    """A network whose random hidden layer is chosen among candidates by exact cross-validation, for regression.
+    """A stack of networks whose layers are of different kinds, weighed by cross-validation, for regression.
 
-    Every candidate is trained once in closed form. Its held-out error follows from one factor per fold, and equals that
-    of fitting its output weights anew without each fold. The candidate with the least error is the model: it predicts,
-    explains and is saved as a `PinvRegressor` is.
+    Every candidate is trained in closed form, and predicts each row by weights that were fitted without the row's fold.
+    The weights of the stack, none of them negative, make these predictions together the best. Layers that learn from
+    the targets, leaves of trees and metrics, are learned anew without each fold. So all errors are those on rows that a
+    candidate has not seen. `predict_interval` takes its width from the stack's errors on held-out rows.
 
     See Also
     --------
@@ -492,16 +496,22 @@ class PinvRegressorCV(_Search, Regression):
     >>> from ocrep import PinvRegressorCV
     >>> from ocrep.datasets import load
     >>> X, y = load("housing", return_X_y=True)
-    >>> sizes = [{"n_hidden": 20}, {"n_hidden": 100}]
-    >>> model = PinvRegressorCV(sizes, random_state=0).fit(X, y)
-    >>> model.best_params_
-    {'n_hidden': 100}
-    >>> model.with_gamma("gcv").score(X, y) > 0.8  # the winner under another rule, without the data
+    >>> layers = [{"n_hidden": 100, "weight_init": "pairs"}, {"n_hidden": 100, "weight_init": "trees"}]
+    >>> model = PinvRegressorCV(layers, random_state=0).fit(X, y)
+    >>> model.weights_.round(1), model.predict(X[:2]).shape
+    (array([0.4, 0.6]), (2,))
+    >>> model.ensemble_score_ > model.best_score_  # on rows held out
+    True
+    >>> ends = model.predict_interval(X, coverage=0.9)
+    >>> model.best_estimator_.with_gamma("gcv").score(X, y) > 0.8  # the best network under another rule
     True
     >>> sum(len(block) for block in model.predict_blocks([X[:400], X[400:]]))
     506
     >>> model.as_float32().output_coef_.dtype
     dtype('float32')
+    >>> single = PinvRegressorCV(layers, ensemble=False, random_state=0).fit(X, y)
+    >>> single.with_gamma("gcv").score(X, y) > 0.8
+    True
     """
 
     _network = PinvRegressor
@@ -559,18 +569,19 @@ class PinvRegressorCV(_Search, Regression):
 
 
 class PinvClassifierCV(_Search, Classification):
-    """A network whose random hidden layer is chosen among candidates by exact cross-validation, for classification.
+    """A stack of networks whose layers are of different kinds, weighed by cross-validation, for classification.
 
-    Every candidate is trained once in closed form. Its held-out error follows from one factor per fold, and equals that
-    of fitting its output weights anew without each fold. The candidate with the least error is the model: it predicts,
-    explains and is saved as a `PinvClassifier` is.
+    Every candidate is trained in closed form, and predicts each row by weights that were fitted without the row's fold.
+    The weights of the stack, none of them negative, make the log-loss of these predictions together the least. Layers
+    that learn from the targets, leaves of trees and metrics, are learned anew without each fold. So all errors are
+    those on rows that a candidate has not seen. Probabilities are calibrated on the same predictions.
 
     Parameters
     ----------
     calibrate : "loo" or None, default="loo"
-        "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs of the chosen network, so
-        that no data is held out and no model refitted; `predict_proba` exists then, and `predict` and
-        `decision_function` follow it.
+        For `ensemble=False`: "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs of the
+        chosen network, so that no data is held out and no model refitted; `predict_proba` exists then, and `predict`
+        and `decision_function` follow it. A stack always has probabilities.
 
     See Also
     --------
@@ -582,15 +593,19 @@ class PinvClassifierCV(_Search, Classification):
     >>> from ocrep import PinvClassifierCV
     >>> from ocrep.datasets import load
     >>> X, y = load("wine", return_X_y=True)
-    >>> model = PinvClassifierCV([{"n_hidden": 10}, {"n_hidden": 50}], random_state=0).fit(X, y)
+    >>> layers = [{"n_hidden": 50}, {"n_hidden": 50, "weight_init": "trees"}]
+    >>> model = PinvClassifierCV(layers, random_state=0).fit(X, y)
     >>> model.predict_proba(X).shape
     (178, 3)
-    >>> model.with_gamma("gcv").gamma_ > 0  # the winner under another rule, without the data
+    >>> model.best_estimator_.gamma_ > 0
     True
     >>> sum(len(block) for block in model.predict_blocks([X[:90], X[90:]]))
     178
     >>> model.as_float32().output_coef_.dtype
     dtype('float32')
+    >>> single = PinvClassifierCV(layers[:1], ensemble=False, random_state=0).fit(X, y)
+    >>> single.with_gamma("gcv").gamma_ > 0  # the winner under another rule, without the data
+    True
     """
 
     _network = PinvClassifier
