@@ -16,9 +16,9 @@ the targets, and are drawn once.
 
 Rows. Candidates are compared on the sample of distinct rows that the survey holds, at most `selection_rows`, whatever
 the rows are: arrays, files, Dask or a device. If there are more rows, the members' output weights are fitted on all of
-them in one further reading (two if they must be refined); the layers, γ and the weights of the stack stay. Where there
-are more than four times 3,000 rows to compare, 3,000 of them decide first which candidates go on: those with a share in
-the stack of these rows, and the best, but at least four.
+them in one further reading; the layers, γ and the weights of the stack stay. Of more than 10,000 rows, 10,000 decide
+γ and the weights, which more rows would hardly change, and 2,000 of these decide first which candidates go on: those
+with a share in the stack of these rows, and the best, but at least four.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ from ocrep._training.recipe import Learned, Recipe, check_candidates
 from ocrep._training.selection import Candidate, Report, Score, check_memory, too_few, warn_of_failures
 from ocrep._training.train import learn, log_losses, sample_by_fold
 
-# Where there are more than `_FEWER` times as many rows to compare, all candidates are tried on this many first.
-FIRST_ROUND = 3_000
+# Rows that decide γ and the weights of the stack at most, and those on which all candidates are tried first, where the
+# others are four times as many.
+_COMPARED = 10_000
+_FIRST_ROUND = 2_000
 _FEWER = 4
 # Candidates with a smaller share in the stack of the first round are dropped, but not the best ones.
 _LEAST_SHARE = 0.02
@@ -170,19 +172,20 @@ def stack(
     check_memory(candidates, survey, min(survey.n_rows, most_rows))
     first = candidates[0][1]
     problem = _Problem.of(survey, first, rows.n_rows)
-    by_fold = problem.rows
+    compared = problem.first(_COMPARED, first) if len(problem.rows) > _COMPARED else problem
+    by_fold = compared.rows
     scores = [Score(0.0) for _ in candidates]
     left = list(range(len(candidates)))
-    if len(by_fold) > _FEWER * FIRST_ROUND:
-        few = problem.first(FIRST_ROUND, first)
+    if len(by_fold) > _FEWER * _FIRST_ROUND:
+        few = problem.first(_FIRST_ROUND, first)
         # Fewer rows, fewer units: this round only decides who goes on.
-        smaller = make_candidates(FIRST_ROUND, survey.n_inputs, _n_outputs(survey))
+        smaller = make_candidates(_FIRST_ROUND, survey.n_inputs, _n_outputs(survey))
         judged = _judge(few, [(n, smaller[n]) for n in left], scores, report, start + seconds)
         left = _left(few, judged, scores)
-    judged = _judge(problem, [(n, candidates[n]) for n in left], scores, report, start + seconds)
+    judged = _judge(compared, [(n, candidates[n]) for n in left], scores, report, start + seconds)
     numbers = sorted(judged)
     shares = np.zeros(len(candidates))
-    shares[numbers] = _shares(problem, [judged[n].outputs for n in numbers])
+    shares[numbers] = _shares(compared, [judged[n].outputs for n in numbers])
     shares[shares < _LEAST_WEIGHT] = 0.0
     shares /= shares.sum()
     members = np.flatnonzero(shares).tolist()
@@ -195,8 +198,8 @@ def stack(
         else _fitted_on_all_rows(problem, rows, {n: (candidates[n][1], drawn[n], judged[n].gamma) for n in members})
     )
     layers = JoinedLayers(tuple(drawn[n].one_layer for n in members))
-    W = np.concatenate([shares[n] * fitted[n][0] for n in members]) * by_fold.scale
-    b = sum(shares[n] * fitted[n][1] for n in members) * by_fold.scale + by_fold.center
+    W = np.concatenate([shares[n] * fitted[n][0] for n in members]) * problem.rows.scale
+    b = sum(shares[n] * fitted[n][1] for n in members) * problem.rows.scale + problem.rows.center
     on_device = survey.like is not None
     best_learned = replace(drawn[best], on_device=on_device)
     if on_device:
@@ -206,8 +209,8 @@ def stack(
     learned = replace(problem.learned, layer=layers, on_device=on_device)
     recipe = candidates[best][1]
     factored = solve(rows, best_learned.encoder, None, intercept=recipe.intercept, solver=recipe.solver)
-    calibrator = _calibrator(problem, held_out, learned)
-    squares, losses = _errors(problem, held_out)
+    calibrator = _calibrator(compared, held_out, learned)
+    squares, losses = _errors(compared, held_out)
     return Stack(
         candidates=candidates,
         scores=tuple(scores),
@@ -415,9 +418,9 @@ def nearest_shares(predictions: Sequence[np.ndarray], T: np.ndarray, weight: np.
 def _drawn(problem: _Problem, recipe: Recipe, judged: _Judged) -> Learned:
     """The layer learned on all rows."""
     found = judged.learned
-    if found is None:
+    if found is None or len(judged.outputs) < len(problem.rows):
         found = learn(replace(recipe, layer=clone(recipe.layer)), problem.for_layer(recipe), None)
-    return replace(found, division=None)
+    return found
 
 
 def _fitted_on_sample(
@@ -425,7 +428,9 @@ def _fitted_on_sample(
 ) -> tuple[np.ndarray, np.ndarray]:
     """W and b, where the sample holds all rows."""
     rows = problem.rows
-    sums = judged.sums or reduce(RidgeSums.merge, rows.sums(learned.features, learned.n_features))
+    sums = judged.sums if learned is judged.learned else None
+    if sums is None:
+        sums = reduce(RidgeSums.merge, rows.sums(learned.features, learned.n_features))
     fitted = sums.problem(intercept=recipe.intercept)
     if judged.gamma >= _REFINED_BELOW * fitted.trace:
         return fitted.weights(judged.gamma)

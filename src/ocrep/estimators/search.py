@@ -91,9 +91,9 @@ _ROWS_FOR_TREES = 2000
 
 
 def _units(n_rows: int, n_outputs: int) -> int:
-    """More rows need more units: 500 at 1,400 rows, 1,500 from 37,000 on; and so do several classes."""
-    units = 45.0 * n_rows ** (1.0 / 3.0) * (1.0 if n_outputs == 1 else 2.0)
-    return 100 * round(min(max(units, 200.0), 1500.0) / 100.0)
+    """More rows need more units: 300 at 100 rows, 500 at 1,400, 1,000 at 100,000; and several classes twice as many."""
+    units = 145.0 * n_rows ** (1.0 / 6.0) * (1.0 if n_outputs == 1 else 2.0)
+    return 100 * round(min(units, 1500.0) / 100.0)
 
 
 def members_of(candidates: str, task: str, n_rows: int, n_inputs: int, n_outputs: int) -> list[Parameters]:
@@ -250,8 +250,9 @@ class _Search(ClosedForm):
         least held-out error under "ocrep_cv" and "kfold"; other rules are for `ensemble=False`.
     selection_rows : int, default=50_000
         Beyond so many rows the candidates are compared on a random sample of this size, and the winner, or the output
-        weights of a stack, are trained on all rows. Of more than 12,000 rows to compare, 3,000 decide first which
-        candidates go on. Where folds go by row number (`split="blocks"`), all rows are compared.
+        weights of a stack, are trained on all rows. A stack draws its layers on the sample, and compares candidates on
+        10,000 rows of it. Of many rows to compare, some thousand decide first which candidates go on. Where folds go by
+        row number (`split="blocks"`), all rows are compared.
     time_budget : float or None, default=None
         No further candidate of a stack is begun after so many seconds; None sets no limit. With a limit, the model
         depends on how fast the machine is.
