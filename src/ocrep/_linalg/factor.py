@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
-from ocrep._linalg.counts import Counts, Encoded
+from ocrep._linalg.rows import Counts, Encoded
 from ocrep._linalg.spectrum import HeldOut, Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.triangle import DesignRows, Triangle, are_varying, column_lengths, svd_and_rank, without_constants
 from ocrep._linalg.triangle import rank_tolerance as rank_tolerance

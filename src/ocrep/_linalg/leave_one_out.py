@@ -37,9 +37,8 @@ from ocrep._linalg.arrays import (
     to_device_of,
     to_host,
 )
-from ocrep._linalg.counts import Encoded
 from ocrep._linalg.parallel import slices_of
-from ocrep._linalg.rows import EncodedRows
+from ocrep._linalg.rows import Encoded, EncodedRows
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum, row_of
 from ocrep._linalg.triangle import rank_tolerance

@@ -42,6 +42,8 @@ Result = TypeVar("Result")
 
 # About 16 MB of float64: large enough for BLAS-3 to run at full speed, small enough to stay near the caches.
 BLOCK_ENTRIES = 2**21
+# 2 MB of float64: numbers that are converted to float64 or hashed are taken in pieces of this size.
+PIECE_ENTRIES = 2**18
 # 1 MB of float64: what a core holds in its own cache.
 THREAD_ENTRIES = 2**17
 # Fewer rows at a time would cost more in calls than they save in memory.
@@ -146,7 +148,7 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
                 done.result()
 
 
-def accumulate(
+def share_items(
     step: Callable[[State | None, Item], State],
     items: Iterable[Item],
     workers: int,

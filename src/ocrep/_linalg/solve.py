@@ -24,13 +24,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import accumulate as running
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, known_folds, split_by_fold
+from ocrep._linalg.fold_factors import FoldFactors, known_folds
+from ocrep._linalg.folds import FoldPlan, split_by_fold
 from ocrep._linalg.gram import (
     GramSums,
     PreconditionedSums,
@@ -40,9 +40,8 @@ from ocrep._linalg.gram import (
     refined,
     shifted_root,
 )
-from ocrep._linalg.held_out import Route
 from ocrep._linalg.parallel import at_once, chunk_rows, one_blas_thread, room
-from ocrep._linalg.rows import Checkpoint, ChunkEncoder, Encoder, accumulate, first_block
+from ocrep._linalg.rows import Checkpoint, ChunkEncoder, Encoded, Encoder, first_block, summarize
 from ocrep._linalg.spectrum import Spectrum
 
 if TYPE_CHECKING:
@@ -50,6 +49,8 @@ if TYPE_CHECKING:
     from ocrep._rows.memory import Rows
 
 SOLVERS = ("auto", "gram", "qr")
+Route: TypeAlias = Literal["gram", "refined", "reflections"]
+"""How factors came about: by Cholesky of Gram matrices, of Gram matrices of preconditioned rows, or by reflections."""
 
 # More folds than this would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
 MANY_FOLDS = 20
@@ -229,17 +230,17 @@ def solve(
     few_threads = one_blas_thread if (encoder.n_features or math.inf) <= _NARROW else nullcontext
     opened = None
 
-    def accumulated(start: ByFold, *, saved: bool = True) -> ByFold:
+    def summarized(start: ByFold, *, saved: bool = True) -> ByFold:
         nonlocal opened
         blocks, opened = opened, None
         if checkpoint is not None and saved:
             size = None if encoder.n_features is None else start.chunk_size(encoder, 1)
             return checkpoint.run(start, ChunkEncoder(encoder, size))
-        return accumulate(rows, encoder, start, blocks)
+        return summarize(rows, encoder, start, blocks)
 
     def preconditioned(empty: PreconditionedSums, *, of_first_block: bool) -> Factored | None:
         # R₁ of the Gram matrix comes after a reading that was saved already.
-        sums = accumulated(ByFold.of_sums(empty, plan), saved=of_first_block)
+        sums = summarized(ByFold.of_sums(empty, plan), saved=of_first_block)
         # R₁ of all rows fits all rows. R₁ of the first block may not, and R₁ of either may not fit a single fold.
         judged = [sums.total()] if plan is None else [sums.total(), *sums.filled()]
         if (of_first_block or plan is not None) and not all(map(are_alike, judged)):
@@ -257,7 +258,7 @@ def solve(
             if isinstance(start, PreconditionedSums):
                 found = preconditioned(start, of_first_block=True)
             elif start is not None:
-                grams = accumulated(ByFold.of_sums(start, plan))
+                grams = summarized(ByFold.of_sums(start, plan))
                 if checkpoint is not None:
                     checkpoint.save(grams)
                 found = _factored(grams, proved, few_threads)
@@ -272,7 +273,7 @@ def solve(
                     found = preconditioned(PreconditionedSums.about(R1, total.counts), of_first_block=False)
     if found is not None:
         return found
-    return accumulated(ByFold.reflections(intercept, plan)).factored()
+    return summarized(ByFold.reflections(intercept, plan)).factored()
 
 
 def _start(

@@ -40,8 +40,8 @@ from ocrep._linalg.arrays import (
     take_rows,
     to_host,
 )
-from ocrep._linalg.counts import Counts
 from ocrep._linalg.parallel import slices_of
+from ocrep._linalg.rows import Counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,8 +41,8 @@ from ocrep._linalg.arrays import (
     times_inverse,
     with_rows,
 )
-from ocrep._linalg.counts import PIECE_ENTRIES, Counts, Encoded, averages
-from ocrep._linalg.parallel import at_once, row_slices
+from ocrep._linalg.parallel import PIECE_ENTRIES, at_once, row_slices
+from ocrep._linalg.rows import Counts, Encoded, averages
 from ocrep._linalg.spectrum import HeldOut, LeftVectors, Spectrum, spectrum_of
 from ocrep._linalg.triangle import least_squares_weights, svd_and_rank, without_constants
 

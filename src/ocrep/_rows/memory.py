@@ -18,8 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from ocrep._linalg.arrays import array_namespace, to_host
-from ocrep._linalg.counts import Encoded
-from ocrep._linalg.rows import EncodedRows, Encoder
+from ocrep._linalg.rows import Encoded, EncodedRows, Encoder
 from ocrep._rows.block import Block, as_real, host_array, on_device, on_device_of
 from ocrep._rows.checks import as_weights, check_numeric, check_shape, checked, text_column
 from ocrep._rows.survey import Needs, Survey

@@ -15,9 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from ocrep._files.writing import check_names, read_arrays, replacing, unfinished
-from ocrep._linalg.held_out import Route
 from ocrep._linalg.rows import ChunkEncoder
-from ocrep._linalg.solve import ByFold
+from ocrep._linalg.solve import ByFold, Route
 from ocrep._rows.block import Block
 from ocrep._rows.memory import Rows
 from ocrep._training.recipe import Learned, Recipe

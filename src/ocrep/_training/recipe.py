@@ -18,10 +18,9 @@ from ocrep import rules
 from ocrep._errors import pick
 from ocrep._layers.random_layer import LEARNED, RandomLayer, check_layer, check_nested, check_size, needs_sample
 from ocrep._linalg.arrays import Array
-from ocrep._linalg.counts import Encoded
 from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.parallel import BLOCK_ENTRIES
-from ocrep._linalg.rows import Encoder
+from ocrep._linalg.rows import Encoded, Encoder
 from ocrep._linalg.solve import SOLVERS
 from ocrep._rows.block import MOST_GROUPS, Block, host_array, is_dask
 from ocrep._rows.memory import Rows

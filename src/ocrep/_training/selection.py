@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, quick_folds
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.parallel import at_once, available_memory
-from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import MANY_FOLDS, Factored
 from ocrep._rows.block import Block

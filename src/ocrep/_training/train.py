@@ -14,10 +14,10 @@ from sklearn.base import clone
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers, held_out, reweighted, split_by_fold
+from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, held_out, quick_folds, reweighted
+from ocrep._linalg.folds import FoldPlan, fold_numbers, split_by_fold
 from ocrep._linalg.held_out import are_proved, errors_from_rows
-from ocrep._linalg.quick_folds import QuickFolds, quick_folds
-from ocrep._linalg.rows import ChunkEncoder, EncodedRows, Encoder, accumulate_part
+from ocrep._linalg.rows import ChunkEncoder, EncodedRows, Encoder, summarize_part
 from ocrep._linalg.solve import ByFold, Factored, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.block import Block
@@ -369,7 +369,7 @@ def _code_as_held_out(learned: Learned, plan: FoldPlan, fold: int, block: Block)
 def factors_of_part(recipe: Recipe, learned: Learned, encoder: Encoder, part: Rows) -> Factored:
     """What is learned of a part by itself: a factor, or one per fold, by the route that reads rows only once."""
     start = ByFold.reflections(recipe.intercept, _fold_plan(recipe, learned))
-    return accumulate_part(encoder, start, part).factored()
+    return summarize_part(encoder, start, part).factored()
 
 
 def train_from_factors(

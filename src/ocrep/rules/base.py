@@ -26,7 +26,8 @@ import numpy as np
 
 from ocrep._documentation import Documented
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, to_host
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_factors import FoldFactors
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum, sizes_of
 

@@ -2,9 +2,9 @@
 
 Errors on held-out rows need no refits for each γ. k folds leave k factors; the factors of all folds but one are
 merged, and their spectrum predicts the fold that was held out under every γ at once (`HeldOut` in
-`_linalg.spectrum`). Where the folds are small, eigenvalues of Gram matrices are faster still (`_linalg.quick_folds`):
-a γ is chosen by them, and then either confirmed or chosen again by the factors. Leave-one-out follows from residuals
-and leverages (`_linalg.leave_one_out`).
+`_linalg.spectrum`). Where the folds are small, eigenvalues of Gram matrices are faster still (`QuickFolds` in
+`_linalg.fold_factors`): a γ is chosen by them, and then either confirmed or chosen again by the factors. Leave-one-out
+follows from residuals and leverages (`_linalg.leave_one_out`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Literal
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
-from ocrep._linalg.folds import FoldFactors, FoldPlan, Split, split_by_fold
+from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, quick_folds
+from ocrep._linalg.folds import FoldPlan, Split, split_by_fold
 from ocrep._linalg.leave_one_out import press_by_target
 from ocrep._linalg.parallel import slices_of
-from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum, row_of
 from ocrep.rules.base import Choice, Curve, FlooredRule, Needs, NotApplicable, Targets, choice_of
