@@ -148,7 +148,7 @@ def test_a_rule_of_the_users_own_chooses_for_each_target_or_for_all(shape):
 
 def test_per_target_is_what_the_rule_is():
     for rule in (rules.KFold(n_folds=5), rules.LOO(), rules.GCV()):
-        assert (PerTarget(rule).name, PerTarget(rule).needs) == (rule.name, rule.needs)
+        assert (PerTarget(rule).name, PerTarget(rule).reads) == (rule.name, rule.reads)
         assert PerTarget(rule).folds == rule.folds
     assert PerTarget.named() == ()
 

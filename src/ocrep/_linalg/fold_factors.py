@@ -136,11 +136,11 @@ class FoldFactors:
         """Σ w‖t − prediction‖² over each held-out fold, folds × γ, as if the weights had been refitted without it."""
         xp = array_namespace(gamma)
         columns = gamma.shape[0] * self.n_targets
-
-        def errors(fit: HeldOut) -> Array:
-            return xp.sum(fit.squared_errors(gamma[:, None]), axis=1)
-
-        return xp.stack(_for_each(errors, self.fits, self._filled[0], columns))
+        # Added up within each fold, so that the errors of many targets are held for a few folds only.
+        errors = _for_each(
+            lambda fit: xp.sum(fit.squared_errors(gamma[:, None]), axis=1), self.fits, self._filled[0], columns
+        )
+        return xp.stack(errors)
 
     @property
     def filled(self) -> tuple[int, ...]:
@@ -153,6 +153,7 @@ class FoldFactors:
 
     @property
     def _filled(self) -> tuple[Factor, ...]:
+        """The factors of the folds that hold rows of positive weight."""
         return tuple(factor for factor in self.factors if factor is not None and factor.counts.n_rows)
 
 
@@ -247,25 +248,24 @@ class _Roots:
         left = np.zeros(T.shape[1]) if factor.rows else factor.triangle.left**2
         return cls(F[:, :1] if first else None, F[:, first:], T, left)
 
-    def means(self) -> tuple[np.ndarray | float, np.ndarray | float]:
-        """Of H and T, about the shift; 0 without an intercept."""
-        if self.ones is None:
-            return 0.0, 0.0
-        weights = self.ones[:, 0] / np.sum(self.ones**2)
-        return weights @ self.H, weights @ self.T
-
     def about(self, mean_H: np.ndarray | float, mean_T: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
         if self.ones is None:
             return self.H, self.T
         return self.H - self.ones * mean_H, self.T - self.ones * mean_T
 
-    def centred(self, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """H and T about their own means; columns of H that are constant up to rounding are exactly zero."""
-        mean_H, mean_T = self.means()
+    def centred(self, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any, Any]:
+        """H and T about their own means, and these, about the shift; without an intercept they are 0.
+
+        Columns of H that are constant up to rounding become exactly zero.
+        """
+        if self.ones is None:
+            return self.H, self.T, 0.0, 0.0
+        weight_sum = np.sum(self.ones**2)
+        weights = self.ones[:, 0] / weight_sum
+        mean_H = weights @ self.H
+        mean_T = weights @ self.T
         A, T = self.about(mean_H, mean_T)
-        if self.ones is not None:
-            A = without_constants(A, shift[: A.shape[1]] + mean_H, float(np.sum(self.ones**2)))
-        return A, T
+        return without_constants(A, shift[: A.shape[1]] + mean_H, float(weight_sum)), T, mean_H, mean_T
 
 
 def _stacked(roots: list[_Roots]) -> _Roots:
@@ -294,10 +294,9 @@ class QuickFit:
 
     def __init__(self, training: _Roots, held_out: _Roots, shift: np.ndarray) -> None:
         M = training.H.shape[1]
-        mean_H, mean_T = training.means()
+        self._A, self._T, mean_H, mean_T = training.centred(shift)
         self._mean_H = shift[:M] + mean_H
         self._mean_T = shift[M:] + mean_T
-        self._A, self._T = training.centred(shift)
         self._X, self._Y = held_out.about(mean_H, mean_T)
         self._unexplained = training.left
         self._left = held_out.left
@@ -340,12 +339,9 @@ class QuickFit:
 
         γ has the shape (G, 1), or (G, targets) for one each.
         """
-
-        def gain(gamma: np.ndarray) -> np.ndarray:
-            return 1.0 / (self._values + gamma[..., None])
-
         some = slice(None) if targets is None else targets
-        errors = squared_errors(self._rotated, self._z[:, some], self._Y[:, some], gamma, gain)
+        known = self._rotated, self._z[:, some], self._Y[:, some]
+        errors = squared_errors(*known, gamma, lambda gamma: 1.0 / (self._values + gamma[..., None]))
         return errors + self._left[some]
 
     def refined(self, gamma: float | np.ndarray) -> Refined:
@@ -421,7 +417,7 @@ class QuickFolds(FoldFactors):
     def rough_spectrum(self) -> RoughSpectrum | None:
         """The singular values of all rows from eigenvalues; None where H is zero."""
         counts = self._filled[0].counts
-        A, _ = _stacked(self._roots).centred(counts.shift)
+        A, *_ = _stacked(self._roots).centred(counts.shift)
         # The kernel of centred rows has one eigenvalue that is zero.
         zero = int(counts.intercept and A.shape[0] < A.shape[1])
         A = A.T if A.shape[0] < A.shape[1] else A

@@ -79,11 +79,8 @@ def mixed(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def upper_half(sums: np.ndarray | Array) -> np.ndarray | Array:
-    """The upper 32 bits of the mixed sums, on the device of the sums."""
-    if isinstance(sums, np.ndarray):
-        return mixed(sums) >> np.uint64(32)
-    x = sums
+def _mixed_on_device(x: Array) -> Array:
+    """The upper 32 bits of `mixed`, for the signed integers of a device."""
     for by, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ _shifted(x, by)) * (factor - (1 << 64))  # signed products wrap around as unsigned ones do
     return _shifted(x ^ _shifted(x, 31), 32)
@@ -177,8 +174,10 @@ class FoldPlan:
 
         The hash is `hash_sums` and the finaliser of splitmix64.
         """
-        half = upper_half(hash_sums(X, multipliers(self.seed, X.shape[1])))
-        return (half % np.uint64(self.n_folds)).astype(np.intp) if isinstance(half, np.ndarray) else half % self.n_folds
+        sums = hash_sums(X, multipliers(self.seed, X.shape[1]))
+        if not isinstance(sums, np.ndarray):
+            return _mixed_on_device(sums) % self.n_folds
+        return ((mixed(sums) >> np.uint64(32)) % np.uint64(self.n_folds)).astype(np.intp)
 
 
 def fold_numbers(block: Block, plan: FoldPlan) -> np.ndarray | Array:

@@ -27,7 +27,7 @@ from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors, held_out
 from ocrep._linalg.folds import FoldPlan, fold_numbers
 from ocrep._linalg.parallel import chunk_rows
-from ocrep._linalg.rows import ChunkEncoder, Encoded, Encoder, summarize
+from ocrep._linalg.rows import ChunkEncoder, Encoded, Encoder, cut, summarize
 from ocrep._linalg.solve import Route
 from ocrep._linalg.spectrum import Spectrum, row_of, summed_as
 
@@ -178,14 +178,15 @@ class HeldOutSums:
         B = array_namespace(fits[0].B).concat([fit.B for fit in fits], axis=1)
         return cls(folds.plan, folds.filled, counts.shift, counts.intercept, B)
 
-    def chunk_size(self, encoder: Encoder, workers: int) -> int:
-        assert encoder.n_features is not None
+    def chunk_size(self, encoder: Encoder, workers: int) -> int | None:
+        if encoder.n_features is None:
+            return None
         width = max(encoder.n_features, self.B.shape[1])
         return chunk_rows(width, workers, copies=self.copies, n_held=self.n_matrices)
 
     def add(self, block: Block, chunks: ChunkEncoder) -> HeldOutSums:
         sums = self
-        for chunk in chunks.cut(block):
+        for chunk in cut(block, chunks.size):
             encoded, scratch = chunks.in_workspace(chunk)
             sums = sums._plus(*self._of(Encoded.of(*encoded), fold_numbers(chunk, self.plan), scratch))
         return sums

@@ -107,14 +107,6 @@ class Encoded(NamedTuple):
         return cls(H if n_rows < n_features else as_float64(H), T, weight)
 
     @property
-    def n_positive(self) -> int:
-        """Rows of positive weight."""
-        if self.weight is None:
-            return self.H.shape[0]
-        xp = array_namespace(self.weight)
-        return int(xp.sum(xp.astype(self.weight > 0, xp.int64)))
-
-    @property
     def weight_sum(self) -> float:
         if self.weight is None:
             return float(self.H.shape[0])
@@ -200,16 +192,18 @@ class Counts:
         self.check_columns(rows.H.shape[1], rows.T.shape[1])
         weight_sum = rows.weight_sum
         shift_known = self.shift_known or weight_sum > 0.0
+        n_rows = rows.H.shape[0]
         whole = True
         if rows.weight is not None:
             xp = array_namespace(rows.weight)
+            n_rows = int(xp.sum(xp.astype(rows.weight > 0, xp.int64)))
             # Beyond 2³¹ every float64 is nearly a whole number, and none is a frequency.
             whole = bool(xp.all((rows.weight == xp.floor(rows.weight)) & (rows.weight < 2.0**31)))
         return Counts(
             rows.mean() if shift_known and not self.shift_known else self.shift,
             self.n_targets,
             self.intercept,
-            self.n_rows + rows.n_positive,
+            self.n_rows + n_rows,
             self.weight_sum + weight_sum,
             self.whole_weights and whole,
             self.n_seen + rows.H.shape[0],
@@ -340,8 +334,8 @@ class Summary(Protocol):
     def merges_in_pairs(self) -> bool:
         """Whether merging takes so long that workers share it."""
 
-    def chunk_size(self, encoder: Encoder, workers: int) -> int:
-        """Rows that each of some workers adds at a time."""
+    def chunk_size(self, encoder: Encoder, workers: int) -> int | None:
+        """Rows that each of some workers adds at a time; None for whole blocks, on a device."""
 
     def add(self, block: Block, chunks: ChunkEncoder) -> Self:
         """The summary with the rows of one more block; this object is not used again."""
@@ -377,10 +371,6 @@ class ChunkEncoder:
         self._beside = 1 + encoder.n_targets if encoder.n_targets <= _FEW_TARGETS else 0
         self._own = local()
 
-    def cut(self, block: Block) -> Iterator[Block]:
-        """A block in chunks."""
-        return iter([block]) if self.size is None else cut(block, self.size)
-
     def in_workspace(self, chunk: Block) -> tuple[Encoded, np.ndarray | None]:
         """A chunk in the memory of this thread, and that memory, with room for a column of ones and a few targets."""
         width = self.encoder.n_features
@@ -391,15 +381,11 @@ class ChunkEncoder:
             self._own.workspace = np.empty((min(self.size, 2 * n_rows), width + self._beside))
         return self.encoder.encode(chunk, self._own.workspace[:, :width]), self._own.workspace
 
-    def in_new_memory(self, chunk: Block) -> Encoded:
-        """A chunk in memory of its own, for rows that are kept."""
-        return self.encoder.encode(chunk)
 
-
-def cut(block: Block, size: int) -> Iterator[Block]:
-    """A block in even pieces of at most `size` rows."""
+def cut(block: Block, size: int | None) -> Iterator[Block]:
+    """A block in even pieces of at most `size` rows, or as it is."""
     n_rows = len(block)
-    if n_rows <= size:
+    if size is None or n_rows <= size:
         yield block
         return
     even = math.ceil(n_rows / math.ceil(n_rows / size))
@@ -422,10 +408,13 @@ def summarize_part(
     if not first:
         raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
     if len(first) == 1:  # too little to share
-        return start.add(first[0], ChunkEncoder(encoder, _chunk_size(start, encoder, 1)))
+        return start.add(first[0], ChunkEncoder(encoder, start.chunk_size(encoder, 1)))
     n_rows = len(first[0])
-    workers = _workers(start, encoder, n_rows)
-    chunk_size = _chunk_size(start, encoder, workers)
+    most = start.chunk_size(encoder, worker_count())
+    workers = 1  # on a device
+    if encoder.n_features is not None and most is not None:
+        workers = workers_for(encoder.n_features, start.copies * min(most, n_rows), start.n_matrices)
+    chunk_size = start.chunk_size(encoder, workers)
     chunks = ChunkEncoder(encoder, chunk_size)
 
     def step(so_far: AnySummary | None, block: Block) -> AnySummary:
@@ -485,18 +474,6 @@ def _first_rows(size: int, one: Block, other: Block) -> Block:
     """The rows of both, but no more than `size`."""
     wanted = size - len(one)
     return one if wanted <= 0 else one.joined(other[:wanted])
-
-
-def _workers(start: Summary, encoder: Encoder, n_rows: int) -> int:
-    """One on a device, else as many as there are and memory allows, for blocks of `n_rows` rows."""
-    if encoder.n_features is None:
-        return 1
-    size = start.chunk_size(encoder, worker_count())
-    return workers_for(encoder.n_features, start.copies * min(size, n_rows), start.n_matrices)
-
-
-def _chunk_size(start: Summary, encoder: Encoder, workers: int) -> int | None:
-    return None if encoder.n_features is None else start.chunk_size(encoder, workers)
 
 
 def _merged(found: list[AnySummary]) -> AnySummary:

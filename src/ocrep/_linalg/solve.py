@@ -41,7 +41,7 @@ from ocrep._linalg.gram import (
     shifted_root,
 )
 from ocrep._linalg.parallel import at_once, chunk_rows, one_blas_thread, room
-from ocrep._linalg.rows import Checkpoint, ChunkEncoder, Encoded, Encoder, first_block, summarize
+from ocrep._linalg.rows import Checkpoint, ChunkEncoder, Encoded, Encoder, cut, first_block, summarize
 from ocrep._linalg.spectrum import Spectrum
 
 if TYPE_CHECKING:
@@ -105,12 +105,12 @@ class ByFold:
     def of_sums(cls, empty: GramSums | PreconditionedSums, plan: FoldPlan | None) -> ByFold:
         """Sums of no rows."""
         route: Route = "gram" if isinstance(empty, GramSums) else "refined"
-        return cls(route, empty.counts.intercept, plan, (empty,) * _n_folds(plan))
+        return cls(route, empty.counts.intercept, plan, (empty,) * (1 if plan is None else plan.n_folds))
 
     @classmethod
     def reflections(cls, intercept: bool, plan: FoldPlan | None) -> ByFold:
         """Factors of no rows."""
-        return cls("reflections", intercept, plan, (None,) * _n_folds(plan))
+        return cls("reflections", intercept, plan, (None,) * (1 if plan is None else plan.n_folds))
 
     @property
     def n_matrices(self) -> int:
@@ -128,9 +128,10 @@ class ByFold:
     def merges_in_pairs(self) -> bool:
         return self.route == "reflections"
 
-    def chunk_size(self, encoder: Encoder, workers: int) -> int:
+    def chunk_size(self, encoder: Encoder, workers: int) -> int | None:
         width = encoder.n_features
-        assert width is not None
+        if width is None:
+            return None
         if self.route != "reflections":
             # Many targets at a time would need more memory than they save time.
             wide = max(width, encoder.n_targets // 8)
@@ -145,20 +146,21 @@ class ByFold:
     def add(self, block: Block, chunks: ChunkEncoder) -> ByFold:
         summaries = list(self.summaries)
         for v, rows in split_by_fold(block, self.plan):
-            for chunk in chunks.cut(rows):
-                summaries[v] = self._added(summaries[v], chunk, chunks)
+            for chunk in cut(rows, chunks.size):
+                so_far = summaries[v]
+                if self.route != "reflections":
+                    summaries[v] = so_far.add(*chunks.in_workspace(chunk))
+                elif len(chunk) < (chunks.encoder.n_features or 0):
+                    # Rows fewer than features are kept as they are, so they must not lie in memory that is used again.
+                    # The rows of a fold were copied when they were cut out; without folds H may be a view of a user's
+                    # array.
+                    kept = chunks.encoder.encode(chunk)
+                    copy = self.plan is None
+                    summaries[v] = Factor.fold([kept], intercept=self.intercept, start=so_far, copy=copy)
+                else:
+                    encoded, scratch = chunks.in_workspace(chunk)
+                    summaries[v] = Factor.fold([encoded], intercept=self.intercept, start=so_far, scratch=scratch)
         return replace(self, summaries=tuple(summaries), n_read=self.n_read + len(block))
-
-    def _added(self, summary: Any, chunk: Block, chunks: ChunkEncoder) -> Any:
-        if self.route != "reflections":
-            return summary.add(*chunks.in_workspace(chunk))
-        # Rows fewer than features are kept as they are, so they must not lie in memory that is used again.
-        if len(chunk) < (chunks.encoder.n_features or 0):
-            # The rows of a fold were copied when they were cut out; without folds H may be a view of a user's array.
-            kept = chunks.in_new_memory(chunk)
-            return Factor.fold([kept], intercept=self.intercept, start=summary, copy=self.plan is None)
-        encoded, scratch = chunks.in_workspace(chunk)
-        return Factor.fold([encoded], intercept=self.intercept, start=summary, scratch=scratch)
 
     def merge(self, other: ByFold) -> ByFold:
         pairs = zip(self.summaries, other.summaries, strict=True)
@@ -234,8 +236,7 @@ def solve(
         nonlocal opened
         blocks, opened = opened, None
         if checkpoint is not None and saved:
-            size = None if encoder.n_features is None else start.chunk_size(encoder, 1)
-            return checkpoint.run(start, ChunkEncoder(encoder, size))
+            return checkpoint.run(start, ChunkEncoder(encoder, start.chunk_size(encoder, 1)))
         return summarize(rows, encoder, start, blocks)
 
     def preconditioned(empty: PreconditionedSums, *, of_first_block: bool) -> Factored | None:
@@ -319,10 +320,6 @@ def _factored(
     of_filled = iter(rest[len(filled) :])
     factors = tuple(next(of_filled) if some.counts.n_rows else None for some in sums.summaries)
     return Factored(whole[0], known_folds(sums.plan, factors, sums.n_read, complements), whole[1], sums.route)
-
-
-def _n_folds(plan: FoldPlan | None) -> int:
-    return 1 if plan is None else plan.n_folds
 
 
 def _merge(one: Any, other: Any) -> Any:

@@ -225,7 +225,7 @@ class Spectrum:
     @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def gain(self, gamma: float | Array) -> Array:
         """Gain D = σ/(σ² + γ), the singular values of H^reg (eq. 21), written so that σ² cannot underflow."""
-        return 1.0 / (self.sigma + _per_direction(gamma, self.sigma) / self.sigma)
+        return 1.0 / (self.sigma + _as_array(gamma, self.sigma)[..., None] / self.sigma)
 
     @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def filter(self, gamma: float | Array) -> Array:
@@ -235,7 +235,7 @@ class Spectrum:
     @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def shrinkage(self, gamma: float | Array) -> Array:
         """Part of each direction left in the residual, γ/(σ² + γ); 1 − filter would cancel."""
-        return _per_direction(gamma, self.sigma) / self.sigma * self.gain(gamma)
+        return _as_array(gamma, self.sigma)[..., None] / self.sigma * self.gain(gamma)
 
     @function_of_gamma("array of shape (…)", "One number for each γ.")
     def dof(self, gamma: float | Array) -> Array:
@@ -273,7 +273,7 @@ class Spectrum:
     def condition(self, gamma: float | Array = 0.0) -> Array:
         """Condition number μ(H^reg) = D_max/D_min (eq. 26); γ = 0 gives μ(H) = σ₁/σ_p; NaN when H is zero."""
         xp = array_namespace(self.sigma)
-        gamma = _per_direction(gamma, self.sigma)
+        gamma = _as_array(gamma, self.sigma)[..., None]
         if not self.rank:
             return gamma[..., 0] * math.nan
         # D rises up to σ = √γ and falls beyond: only the σ next to √γ and the two at the ends matter.
@@ -345,22 +345,6 @@ def _as_array(gamma: float | Array, sigma: Array) -> Array:
     xp = array_namespace(sigma)
     dtype = xp.complex128 if "complex" in str(getattr(gamma, "dtype", "")) else xp.float64
     return xp.asarray(gamma, dtype=dtype, device=device_of(sigma))
-
-
-def _per_direction(gamma: float | Array, sigma: Array) -> Array:
-    """γ with one more axis, for the directions."""
-    return _as_array(gamma, sigma)[..., None]
-
-
-def sizes_of(spectrum: Spectrum) -> dict[str, float]:
-    """The largest singular value, target and unregularized weight: all 0 when H is zero."""
-    xp = array_namespace(spectrum.sigma)
-    targets = float(xp.max(xp.abs(spectrum.UtT))) if spectrum.rank else 0.0
-    return {
-        "features": spectrum.largest,
-        "targets": targets,
-        "weights": targets / spectrum.smallest if spectrum.rank else 0.0,
-    }
 
 
 # ------------------------------------------------------------------------------
@@ -528,8 +512,14 @@ def _gamma_by_gamma(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[
         # Directions × γ × targets, so that all predictions are one product.
         gains = gain(gamma[:, some] if own > 1 else gamma)
         X = xp.permute_dims(gains, (2, 0, 1)) * Z[:, None, some]
-        predicted = _product(P, xp.reshape(X, (p, G * X.shape[2])))
-        error = T[:, None, some] - xp.reshape(predicted, (n, G, X.shape[2]))
+        n_targets = X.shape[2]
+        X = xp.reshape(X, (p, G * n_targets))
+        # P is real: a complex X takes two products of real matrices.
+        if X.dtype == xp.complex128:
+            predicted = xp.matmul(P, xp.real(X)) + 1j * xp.matmul(P, xp.imag(X))
+        else:
+            predicted = xp.matmul(P, X)
+        error = T[:, None, some] - xp.reshape(predicted, (n, G, n_targets))
         errors.append(xp.sum(error * error, axis=0))
     return xp.concat(errors, axis=1)
 
@@ -565,11 +555,3 @@ def _by_combinations(P: Array, Z: Array, T: Array, weights: Array, combinations:
             errors.append(xp.sum(error * error, axis=1))
         total = total + xp.concat(errors, axis=1)
     return total
-
-
-def _product(P: Array, X: Array) -> Array:
-    """PX of a real P, for a real or complex X."""
-    xp = array_namespace(P)
-    if X.dtype != xp.complex128:
-        return xp.matmul(P, X)
-    return xp.matmul(P, xp.real(X)) + 1j * xp.matmul(P, xp.imag(X))

@@ -74,7 +74,7 @@ class WideRows:
         T = rows.T
         xp = array_namespace(H)
         weight = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if rows.weight is None else rows.weight
-        if rows.n_positive < H.shape[0]:
+        if rows.weight is not None and not bool(xp.all(weight > 0.0)):
             (index,) = xp.nonzero(weight > 0.0)
             H, T, weight = (xp.take(part, index, axis=0) for part in (H, T, weight))
         elif copy:

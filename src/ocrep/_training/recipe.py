@@ -139,7 +139,7 @@ def rule_of(gamma: Any, per_target: bool) -> rules.Rule:
 def _check_auto_size(layer: RandomLayer | None, gamma: Any, rule: rules.Rule) -> None:
     assert layer is not None
     check_nested(layer)
-    if rule.needs == "rows":
+    if rule.reads == "rows":
         raise ValueError(
             f"n_hidden='auto' chooses the size from factors alone, and gamma={gamma!r} reads rows: "
             "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
@@ -161,7 +161,7 @@ def _check_learned(kind: str, gamma: Any, rule: rules.Rule, calibrate: str | Non
     """Raise where a layer that has seen the targets would be judged on rows that it has seen."""
     if auto_size:
         raise ValueError(f"n_hidden='auto' compares sizes of one layer, and {kind} grows one anew: give a number.")
-    if rule.needs == "rows":
+    if rule.reads == "rows":
         raise ValueError(
             f"gamma={gamma!r} leaves rows out of the output weights only, and {kind} has seen their targets: use "
             "'kfold' or 'ocrep_cv', which grow the layer anew without each fold."
@@ -230,7 +230,7 @@ class Demand:
 def demands_of(recipe: Recipe) -> list[Demand]:
     """All that a recipe asks of the rows beyond reading them once."""
     demands = []
-    if recipe.rule.needs == "rows":
+    if recipe.rule.reads == "rows":
         asked = f"gamma={recipe.gamma!r}"
         demands.append(Demand("gamma", asked, "reads the rows once more", "use 'kfold' or 'gcv'", True))
     if recipe.calibrate is not None:

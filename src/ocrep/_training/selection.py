@@ -201,7 +201,7 @@ class CandidateFit:
         assert folds is not None
         if len(folds.filled) < 2:
             raise too_few(folds.n_read, folds.plan)
-        quick = quick_folds(folds) if rule.needs == "folds" and not recipe.auto_size else None
+        quick = quick_folds(folds) if rule.reads == "folds" and not recipe.auto_size else None
         rough = None if quick is None else quick.rough_spectrum()
         if quick is None or rough is None:
             quick = None  # of features that are all zero, eigenvalues say nothing

@@ -50,7 +50,7 @@ def outputs_without(rule: Rule, folds: FoldFactors, gamma: Any) -> list[Output]:
     chooses anew on each training part.
     """
     check_usable(folds)
-    fixed = rule.folds is not None or rule.needs == "rows"
+    fixed = rule.folds is not None or rule.reads == "rows"
     solutions = [s.solution(gamma if fixed else rule.choose(s).gamma) for s in folds.spectra]
     return [(solution.weights.T, solution.intercept) for solution in solutions]
 
@@ -166,7 +166,7 @@ def quick_error(rule: Rule, folds: FoldFactors) -> float | None:
 
     γ is then that of the exact spectrum to about 10⁻⁶, far less than what tells two sizes apart.
     """
-    quick = quick_folds(folds) if rule.needs == "spectrum" else None
+    quick = quick_folds(folds) if rule.reads == "spectrum" else None
     if quick is None or not quick.tall:
         return None
     total = 0.0

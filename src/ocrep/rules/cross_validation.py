@@ -25,7 +25,7 @@ from ocrep._linalg.leave_one_out import press_by_target
 from ocrep._linalg.parallel import slices_of
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum, row_of
-from ocrep.rules.base import Choice, Curve, FlooredRule, Needs, NotApplicable, Targets, choice_of
+from ocrep.rules.base import Choice, Curve, FlooredRule, NotApplicable, Reads, Targets, choice_of
 from ocrep.rules.criteria import GCV
 from ocrep.rules.search import (
     array_like,
@@ -112,7 +112,7 @@ class FoldRule(HeldOutRule):
     seed: int = 0
     split: Split = "content"
     block_length: int | None = None
-    needs = "folds"
+    reads = "folds"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,41 +123,14 @@ class FoldRule(HeldOutRule):
         """The division of the rows."""
         return FoldPlan(self.n_folds, self.seed, self.split, self.block_length)
 
-    def choose(
-        self,
-        spectrum: Spectrum,
-        *,
-        folds: FoldFactors | None = None,
-        rows: EncodedRows | None = None,
-        per_target: bool = False,
+    def _choose(
+        self, spectrum: Spectrum, folds: FoldFactors, rows: EncodedRows | None, /, *, per_target: bool
     ) -> Choice:
-        """Choose γ by the folds, or by GCV where fewer than two of them hold rows.
+        """Choose by quick folds, and once more by exact ones for the columns whose errors these do not confirm.
 
-        Parameters
-        ----------
-        spectrum : Spectrum
-            The spectrum of H with the targets.
-        folds : FoldFactors or None, default=None
-            One factor per fold.
-        rows : EncodedRows or None, default=None
-            The training rows, if misclassified rows are counted.
-        per_target : bool, default=False
-            Whether each target gets a γ of its own.
-
-        Returns
-        -------
-        Choice
-            γ, how it was chosen, and its error on held-out rows.
-
-        Examples
-        --------
-        >>> from ocrep import PinvRegressor, rules
-        >>> from ocrep.datasets import load
-        >>> model = PinvRegressor(20, store_folds=True, random_state=0).fit(*load("housing", return_X_y=True))
-        >>> rules.OCRePCV().choose(model.spectrum_, folds=model.folds_).gamma == model.gamma_
-        True
+        GCV takes the place of folds of which fewer than two hold rows.
         """
-        if folds is not None and self.folds.divides_as(folds.plan) and len(folds.filled) < 2:
+        if len(folds.filled) < 2:
             if self.split != "content":
                 raise NotApplicable(
                     f"gamma={self!r} needs rows of positive weight in at least two folds, and all of them fell into "
@@ -166,16 +139,10 @@ class FoldRule(HeldOutRule):
             warnings.warn(
                 f"gamma={self!r} needs rows in at least two folds, and {folds.n_read} sample(s) are too few or too "
                 "alike: gamma='gcv' was used instead. Give more rows, or set gamma='gcv'.",
-                stacklevel=2,
+                stacklevel=3,
             )
-            return GCV().choose(spectrum, per_target=per_target)
-        return super().choose(spectrum, folds=folds, rows=rows, per_target=per_target)
-
-    def _choose(
-        self, spectrum: Spectrum, folds: FoldFactors, rows: EncodedRows | None, /, *, per_target: bool
-    ) -> Choice:
-        """Choose by quick folds, and once more by exact ones for the columns whose errors these do not confirm."""
-        quick = quick_folds(folds) if self.needs == "folds" else None
+            return GCV()._choose(spectrum, None, None, per_target=per_target)
+        quick = quick_folds(folds) if self.reads == "folds" else None
         if quick is None:
             return self._judged(spectrum, HeldOutErrors(folds, per_target), rows)
         choice = self._by_folds(spectrum, HeldOutErrors(quick, per_target), rows)
@@ -284,7 +251,7 @@ class LOO(GridRule):
     """
 
     name = "loo"
-    needs = "rows"  # their leverages are not in the spectrum
+    reads = "rows"  # their leverages are not in the spectrum
 
     def _choose(self, spectrum: Spectrum, _: object, rows: EncodedRows, /, *, per_target: bool) -> Choice:
         def criterion(gamma: Array, _: object = None) -> Array:
@@ -330,7 +297,7 @@ class KFold(FoldRule, GridRule):
             raise ValueError(f"scoring={self.scoring!r} must be 'squared' or 'error'.")
 
     @property
-    def needs(self) -> Needs:  # type: ignore[override]
+    def reads(self) -> Reads:  # type: ignore[override]
         """The folds' factors, and the rows too if misclassified rows are counted."""
         return "rows" if self.scoring == "error" else "folds"
 
