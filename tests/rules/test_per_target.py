@@ -216,7 +216,7 @@ def test_the_complex_step_is_the_derivative_by_log_gamma(rule):
     searched = Searched(criterion, np.ones(1), np.ones((1, 5)), np.arange(5), spectrum.sigma)
     x, every = np.log(np.array([0.3, 2.0, 20.0, 5.0, 0.7])), np.arange(5)
     found = searched.slope(x, every)
-    after, before = searched.at(np.stack([x + 1e-5, x - 1e-5]), every)
+    after, before = searched.at(np.exp(np.stack([x + 1e-5, x - 1e-5])), every)
     np.testing.assert_allclose(found, (after - before) / 2e-5, rtol=1e-6, atol=1e-9 * np.abs(found).max())
     np.testing.assert_allclose(searched.slope(x[[3, 1]], every[[3, 1]]), found[[3, 1]], rtol=1e-12)
 

@@ -369,14 +369,17 @@ def root_about(factor: Factor, shift: Array) -> tuple[Array, Array]:
     In a triangle, only the row that belongs to the ones column changes.
     """
     counts = factor.counts
-    if factor.rows:
-        return factor.rows.design(shift, counts.intercept)
+    rows = factor.rows
+    M = counts.n_features
+    xp = array_namespace(shift)
+    if rows:
+        root = rows.root_weight[:, None]
+        ones = [root] if counts.intercept else []
+        return xp.concat([*ones, rows.features(shift[:M])], axis=1), root * (rows.T - shift[M:])
     R = factor.triangle.R
     QtT = factor.triangle.QtT
-    M = counts.n_features
     if not counts.intercept or R.shape[0] == 0:
         return R, QtT
-    xp = array_namespace(R)
     moved = R[0, 0] * (counts.shift - shift)
     top = xp.concat([R[0, :1], R[0, 1:] + moved[:M]])[None, :]
     return xp.concat([top, R[1:, :]]), xp.concat([(QtT[0, :] + moved[M:])[None, :], QtT[1:, :]])

@@ -344,20 +344,6 @@ class Summary(Protocol):
         """The summary of the rows of both."""
 
 
-class Checkpoint(Protocol):
-    """Accumulates rows so that it can be interrupted and continued."""
-
-    @property
-    def stage(self) -> str | None:
-        """The route that was being accumulated when the fit was interrupted; None in a new fit."""
-
-    def run(self, start: Any, chunks: ChunkEncoder) -> Any:
-        """Accumulate all rows, saving the summary now and then."""
-
-    def save(self, summary: Any) -> None:
-        """Save the summary of all rows, so that a crash later does not cost this reading of the rows."""
-
-
 AnySummary = TypeVar("AnySummary", bound=Summary)
 
 

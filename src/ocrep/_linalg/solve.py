@@ -41,12 +41,13 @@ from ocrep._linalg.gram import (
     shifted_root,
 )
 from ocrep._linalg.parallel import at_once, chunk_rows, one_blas_thread, room
-from ocrep._linalg.rows import Checkpoint, ChunkEncoder, Encoded, Encoder, cut, first_block, summarize
+from ocrep._linalg.rows import ChunkEncoder, Encoded, Encoder, cut, first_block, summarize
 from ocrep._linalg.spectrum import Spectrum
 
 if TYPE_CHECKING:
     from ocrep._rows.block import Block
     from ocrep._rows.memory import Rows
+    from ocrep._training.checkpoint import FileCheckpoint
 
 SOLVERS = ("auto", "gram", "qr")
 Route: TypeAlias = Literal["gram", "refined", "reflections"]
@@ -221,7 +222,7 @@ def solve(
     *,
     intercept: bool,
     solver: str = "auto",
-    checkpoint: Checkpoint | None = None,
+    checkpoint: FileCheckpoint | None = None,
 ) -> Factored:
     """Factor rows, and each of their folds.
 

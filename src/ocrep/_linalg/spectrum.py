@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -41,7 +41,9 @@ from ocrep._linalg.arrays import (
     to_host,
 )
 from ocrep._linalg.parallel import slices_of
-from ocrep._linalg.rows import Counts
+
+if TYPE_CHECKING:
+    from ocrep._linalg.rows import Counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

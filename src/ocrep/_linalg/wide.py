@@ -166,14 +166,6 @@ class WideRows:
             whole = with_rows(whole, rows, A)
         return whole
 
-    def design(self, shift: Array, intercept: bool) -> tuple[Array, Array]:
-        """√w·[1 | H − s] and √w·(T − s)."""
-        xp = array_namespace(self.T)
-        M = self.n_features
-        root = self.root_weight[:, None]
-        ones = [root] if intercept else []
-        return xp.concat([*ones, self.features(shift[:M])], axis=1), root * (self.T - shift[M:])
-
     def _scaled(self, A: Array, rows: slice) -> Array:
         """√w·A, and A itself where all weights are 1."""
         root = self.root_weight[rows]

@@ -26,13 +26,14 @@ import numpy as np
 
 from ocrep._documentation import Documented
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, to_host
-from ocrep._linalg.fold_factors import FoldFactors
 from ocrep._linalg.folds import FoldPlan
-from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a rule is handed
     from _typeshed import DataclassInstance
+
+    from ocrep._linalg.fold_factors import FoldFactors
+    from ocrep._linalg.rows import EncodedRows
 
 # A number for users, if all targets share one γ, or else an array with an entry for each column: no static type says
 # which without two classes of each.

@@ -74,25 +74,16 @@ class HeldOutErrors:
         return errors / array_like(errors, self.folds.weight_sums)[:, None, None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class HeldOutRule(FlooredRule):
-    """A rule that judges γ by rows held out of the fit, which show themselves when γ is too small.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FoldRule(FlooredRule):
+    """A rule that reads one factor per fold.
+
+    The floor is low, since rows held out of the fit show themselves when γ is too small.
 
     Parameters
     ----------
     floor : float, "precision" or "rounding", default="rounding"
         γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
-    """
-
-    floor: float | str = "rounding"
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class FoldRule(HeldOutRule):
-    """A rule that reads one factor per fold.
-
-    Parameters
-    ----------
     n_folds : int, default=3
         Number of folds.
     seed : int, default=0
@@ -108,6 +99,7 @@ class FoldRule(HeldOutRule):
         of all rows.
     """
 
+    floor: float | str = "rounding"
     n_folds: int = 3
     seed: int = 0
     split: Split = "content"
@@ -206,15 +198,18 @@ def are_confirmed(choice: Choice, quick: QuickFolds) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class GridRule(HeldOutRule):
-    """A rule whose `grid` replaces the search over all γ.
+class GridRule(FlooredRule):
+    """A rule that judges γ by rows held out of the fit, and whose `grid` replaces the search over all γ.
 
     Parameters
     ----------
+    floor : float, "precision" or "rounding", default="rounding"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
     grid : str, sequence of float or None, default=None
         The γ to try, or a name in `rules.GRIDS`. None searches a log grid and refines its optimum.
     """
 
+    floor: float | str = "rounding"
     grid: str | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
