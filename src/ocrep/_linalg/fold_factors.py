@@ -346,26 +346,25 @@ class QuickFit:
 
     def refined(self, gamma: float | np.ndarray) -> Refined:
         """The output layer of one γ, or one for each target, refined until squaring costs nothing, and its error."""
+        A = self._A
+        V = self._vectors
         gamma = np.broadcast_to(gamma, self._T.shape[1:])
-        W = self._vectors @ (self._z / (self._values[:, None] + gamma))
-        W = self._A.T @ W if self._wide else W
+        scale = self._values[:, None] + gamma
+        W = V @ (self._z / scale)
+        W = A.T @ W if self._wide else W
         lost = EPS * np.max(self._values, initial=0.0) / gamma
         for limit in (_ONE_STEP, _TWO_STEPS):
             some = np.flatnonzero(lost >= limit)
-            if len(some):
-                W[:, some] += self._step(W[:, some], self._T[:, some], gamma[some])
+            if not len(some):
+                break
+            # What is missing from the weights, by the slope at the rows themselves.
+            slope = A.T @ (self._T[:, some] - A @ W[:, some]) - gamma[some] * W[:, some]
+            if self._wide:  # (AᵀA + γ)⁻¹ = (I − Aᵀ(AAᵀ + γ)⁻¹A)/γ
+                W[:, some] += (slope - A.T @ (V @ (V.T @ (A @ slope) / scale[:, some]))) / gamma[some]
+            else:
+                W[:, some] += V @ (V.T @ slope / scale[:, some])
         error = self._Y - self._X @ W
         return Refined(np.sum(error * error, axis=0) + self._left, W, self._mean_T - self._mean_H @ W)
-
-    def _step(self, W: np.ndarray, T: np.ndarray, gamma: np.ndarray) -> np.ndarray:
-        """What is missing from the weights, by the slope at the rows themselves."""
-        A = self._A
-        V = self._vectors
-        scale = self._values[:, None] + gamma
-        slope = A.T @ (T - A @ W) - gamma * W
-        if self._wide:  # (AᵀA + γ)⁻¹ = (I − Aᵀ(AAᵀ + γ)⁻¹A)/γ
-            return (slope - A.T @ (V @ (V.T @ (A @ slope) / scale))) / gamma
-        return V @ (V.T @ slope / scale)
 
 
 class QuickFolds(FoldFactors):

@@ -106,20 +106,14 @@ class Encoded(NamedTuple):
                 )
         return cls(H if n_rows < n_features else as_float64(H), T, weight)
 
-    @property
-    def weight_sum(self) -> float:
-        if self.weight is None:
-            return float(self.H.shape[0])
-        return float(array_namespace(self.weight).sum(self.weight))
-
-    def mean(self) -> Array:
-        """Weighted column means of [H | T], where some row has weight."""
+    def mean(self, weight_sum: float) -> Array:
+        """Weighted column means of [H | T]; the weights sum to `weight_sum` > 0."""
         xp = array_namespace(self.H)
         if self.weight is None and self.H.dtype == xp.float64:
             return xp.concat([xp.mean(part, axis=0) for part in (self.H, self.T)])
         # Divided by their sum before they multiply H, so that large weights do not overflow.
         weight = xp.ones_like(self.T[:, 0]) if self.weight is None else self.weight
-        return xp.concat([averages(weight / self.weight_sum, part) for part in (self.H, self.T)])
+        return xp.concat([averages(weight / weight_sum, part) for part in (self.H, self.T)])
 
     def parts(self, shift: Array, intercept: bool, scratch: np.ndarray | None = None) -> tuple[Array, Array]:
         """√w·(H − s) and √w·[1 | T − s]; without an intercept √w·H and √w·T, copied only if there are weights.
@@ -190,17 +184,18 @@ class Counts:
     def add(self, rows: Encoded) -> Counts:
         """Count more rows; the first that have weight give the shift."""
         self.check_columns(rows.H.shape[1], rows.T.shape[1])
-        weight_sum = rows.weight_sum
-        shift_known = self.shift_known or weight_sum > 0.0
         n_rows = rows.H.shape[0]
+        weight_sum = float(n_rows)
         whole = True
         if rows.weight is not None:
             xp = array_namespace(rows.weight)
             n_rows = int(xp.sum(xp.astype(rows.weight > 0, xp.int64)))
+            weight_sum = float(xp.sum(rows.weight))
             # Beyond 2³¹ every float64 is nearly a whole number, and none is a frequency.
             whole = bool(xp.all((rows.weight == xp.floor(rows.weight)) & (rows.weight < 2.0**31)))
+        shift_known = self.shift_known or weight_sum > 0.0
         return Counts(
-            rows.mean() if shift_known and not self.shift_known else self.shift,
+            rows.mean(weight_sum) if shift_known and not self.shift_known else self.shift,
             self.n_targets,
             self.intercept,
             self.n_rows + n_rows,

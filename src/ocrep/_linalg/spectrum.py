@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from ocrep._linalg.parallel import slices_of
 
 if TYPE_CHECKING:
     from ocrep._linalg.rows import Counts
+    from ocrep._linalg.wide import RowVectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,48 +62,36 @@ class Solution:
     """μ(H^reg): a number, or an array of one for each target if γ is."""
 
 
-@runtime_checkable
-class RightVectors(Protocol):
-    """V of H = UΣVᵀ, which rows fewer than features never form unless asked."""
-
-    @property
-    def n_features(self) -> int:
-        """Rows of V."""
-
-    def transposed(self) -> Array:
-        """Vᵀ, p × M."""
-
-    def squared_columns(self, sigma: Array) -> Array:
-        """The squared length of each column of H = UΣVᵀ."""
-
-    def times(self, x: Array) -> Array:
-        """V·x for x of shape (…, p, k)."""
-
-    def coordinates(self, H: Array) -> Array:
-        """H·V."""
+# V of H = UΣVᵀ, which rows fewer than features never form unless asked.
+RightVectors: TypeAlias = "StoredVectors | RowVectors"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredVectors:
-    """V as an array."""
+    """V as an array; `RowVectors` has the same methods."""
 
     Vt: Array
 
     @property
     def n_features(self) -> int:
+        """Rows of V."""
         return int(self.Vt.shape[1])
 
     def transposed(self) -> Array:
+        """Vᵀ, p × M."""
         return self.Vt
 
     def squared_columns(self, sigma: Array) -> Array:
+        """The squared length of each column of H = UΣVᵀ."""
         return array_namespace(sigma).sum((sigma[:, None] * self.Vt) ** 2, axis=0)
 
     def times(self, x: Array) -> Array:
+        """V·x for x of shape (…, p, k)."""
         V = array_namespace(x).matrix_transpose(self.Vt)
         return V @ x if x.ndim == 2 else matmul_each(V, x)
 
     def coordinates(self, H: Array) -> Array:
+        """H·V."""
         xp = array_namespace(H)
         return xp.matmul(H, xp.matrix_transpose(self.Vt))
 
@@ -495,20 +484,15 @@ def squared_errors(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[A
     formed only for as many combinations as the gains need: far below or above all eigenvalues, they hardly differ.
     """
     xp = array_namespace(P)
-    if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1], *P.shape) < _FEW or gamma.dtype == xp.complex128:
-        return _gamma_by_gamma(P, Z, T, gamma, gain)
-    order = np.argsort(to_host(gamma[:, 0]), kind="stable")
-    errors = [
-        _by_combinations(P, Z, T, weights, combinations)
-        for weights, combinations in _low_rank_factors(gain(take_rows(gamma, order)[:, 0]))
-    ]
-    return take_rows(xp.concat(errors), np.argsort(order, kind="stable"))
-
-
-def _gamma_by_gamma(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
-    xp = array_namespace(P)
     n, p = P.shape
     G, own = gamma.shape
+    if own == 1 and min(G, T.shape[1], n, p) >= _FEW and gamma.dtype != xp.complex128:
+        order = np.argsort(to_host(gamma[:, 0]), kind="stable")
+        combined = [
+            _by_combinations(P, Z, T, weights, combinations)
+            for weights, combinations in _low_rank_factors(gain(take_rows(gamma, order)[:, 0]))
+        ]
+        return take_rows(xp.concat(combined), np.argsort(order, kind="stable"))
     errors = []
     for some in slices_of(T.shape[1], G * max(n, p, 1)):
         # Directions × γ × targets, so that all predictions are one product.

@@ -170,13 +170,13 @@ def columns_of(X: Any) -> tuple[str, ...] | None:
 
 
 def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any, Any, tuple[str, ...] | None]:
+    columns = None
     if hasattr(X, "columns"):
         check_shape(X.shape)
-    columns = columns_of(X)
-    types = getattr(X, "dtypes", None)
-    if types is not None and hasattr(X, "columns"):  # a data frame of pandas or polars
-        for name, dtype in zip(X.columns, types, strict=True):
-            check_numeric(name, kind_of(dtype))
+        columns = columns_of(X)
+        if getattr(X, "dtypes", None) is not None:  # a data frame of pandas or polars
+            for name, dtype in zip(X.columns, X.dtypes, strict=True):
+                check_numeric(name, kind_of(dtype))
     # scikit-learn converts; shapes and values are checked in `checks`, with the same messages for rows of every kind.
     options: dict[str, Any] = {
         "ensure_all_finite": False,

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_device_of, to_host
 from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, quick_folds
 from ocrep._linalg.folds import FoldPlan, Split, split_by_fold
 from ocrep._linalg.leave_one_out import press_by_target
@@ -28,7 +28,6 @@ from ocrep._linalg.spectrum import Spectrum, row_of
 from ocrep.rules.base import Choice, Curve, FlooredRule, NotApplicable, Reads, Targets, choice_of
 from ocrep.rules.criteria import GCV
 from ocrep.rules.search import (
-    array_like,
     check_grid,
     do_not_refine,
     minimise,
@@ -71,7 +70,7 @@ class HeldOutErrors:
     def mean_of_folds(self, gamma: Array) -> Array:
         """The mean over the rows of each fold, folds × γ × columns."""
         errors = self.of_folds(gamma)
-        return errors / array_like(errors, self.folds.weight_sums)[:, None, None]
+        return errors / to_device_of(errors, np.array(self.folds.weight_sums))[:, None, None]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -357,14 +356,14 @@ def _admissible(spectrum: Spectrum, errors: HeldOutErrors, best: np.ndarray, can
 
     Candidates have the shape (γ, 1) or (γ, columns).
     """
-    at_best = to_host(errors.mean_of_folds(array_like(spectrum.sigma, best[None, :])))
-    found = to_host(errors.mean_of_folds(array_like(spectrum.sigma, candidates)))
+    at_best = to_host(errors.mean_of_folds(to_device_of(spectrum.sigma, best[None, :])))
+    found = to_host(errors.mean_of_folds(to_device_of(spectrum.sigma, candidates)))
     level = at_best.max(axis=0)
     # Relative to the best γ's error, so that squares neither overflow nor vanish.
     differences = (found - at_best) / np.where(level > 0.0, level, 1.0)
     standard_error = differences.std(axis=0, ddof=1) / len(differences) ** 0.5
-    conditions = to_host(spectrum.condition(array_like(spectrum.sigma, candidates)))
-    least = to_host(spectrum.condition(array_like(spectrum.sigma, best)))
+    conditions = to_host(spectrum.condition(to_device_of(spectrum.sigma, candidates)))
+    least = to_host(spectrum.condition(to_device_of(spectrum.sigma, best)))
     conditions = np.where(differences.mean(axis=0) <= standard_error, conditions, np.inf)
     place = conditions.argmin(axis=0), np.arange(conditions.shape[1])
     chosen = np.broadcast_to(candidates, conditions.shape)[place]

@@ -70,7 +70,7 @@ class Searched:
     def at(self, gamma: np.ndarray, some: np.ndarray) -> np.ndarray:
         """The criterion, points × some of the columns."""
         numbers = None if len(some) == self.values.shape[1] else self.columns[some]
-        return to_host(self.criterion(array_like(self.like, gamma), numbers))
+        return to_host(self.criterion(to_device_of(self.like, gamma), numbers))
 
     def slope(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         """Its derivative by log γ at log γ = x, by a complex step."""
@@ -128,8 +128,8 @@ def minimise(
         steps = max(2, math.ceil(POINTS_PER_DECADE * math.log10(high / low)))
         gammas = np.asarray([low * (high / low) ** (i / steps) for i in range(steps + 1)])
     else:
-        gammas = np.asarray(list(grid))
-    array = array_like(spectrum.sigma, gammas)
+        gammas = np.array(grid, dtype=np.float64)
+    array = to_device_of(spectrum.sigma, gammas)
     found = criterion(array[:, None])
     values = to_host(found)
     best = best_of(values)
@@ -250,9 +250,3 @@ def do_not_refine(searched: Searched) -> np.ndarray:
 def best_of(values: np.ndarray) -> np.ndarray:
     """The index of the least value of each column; NaN counts as infinite."""
     return np.argmin(np.where(np.isnan(values), np.inf, values), axis=0)
-
-
-def array_like(array: Array, values: Sequence[float] | np.ndarray) -> Array:
-    """Numbers as a float64 or complex array of the same library and device as `array`."""
-    numbers = np.asarray(values)
-    return to_device_of(array, numbers if numbers.dtype.kind == "c" else numbers.astype(np.float64, copy=False))
