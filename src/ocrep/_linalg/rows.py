@@ -18,21 +18,6 @@ rows. Other weights only say how precise a row is, and rescaling them must not c
 counted.
 
 Counts merge: the counts of all rows are the sum of the counts of any parts, about the shift of the first that has one.
-
-A summary of rows merges: that of all rows is the merge of those of any parts. So one function, `summarize`, serves
-rows in memory, files and Dask partitions:
-
-    rows.accumulate(step, merge)      calls step(part) where each part lies, and merges what comes back
-      step(part)                      reads the part block by block, shares its blocks among workers
-        summary.add(block, chunks)    cuts a block by folds and into chunks, and adds each chunk
-          chunks.in_workspace(chunk)  H, T and weights of some hundred or thousand rows, in memory that is used again
-
-Reading is done by one thread; encoding and adding, which take nearly all the time, by all. H exists only for the chunks
-that workers hold, so memory does not grow with the rows. Which chunk goes to which summary does not depend on timing:
-the same number of workers gives the same bits.
-
-A summary says what a worker holds while it adds rows: `n_matrices` matrices M × M, and `copies` copies of a chunk of H.
-From these follow the size of chunks and the number of workers (`_linalg/parallel.py`).
 """
 
 from __future__ import annotations
@@ -260,6 +245,21 @@ class Counts:
 
 # ------------------------------------------------------------------------------
 # From rows to a summary.
+#
+# A summary of rows merges: that of all rows is the merge of those of any parts. So one function, `summarize`, serves
+# rows in memory, files and Dask partitions:
+#
+#     rows.accumulate(step, merge)      calls step(part) where each part lies, and merges what comes back
+#       step(part)                      reads the part block by block, shares its blocks among workers
+#         summary.add(block, chunks)    cuts a block by folds and into chunks, and adds each chunk
+#           chunks.in_workspace(chunk)  H, T and weights of some hundred or thousand rows, in memory that is used again
+#
+# Reading is done by one thread; encoding and adding, which take nearly all the time, by all. H exists only for the
+# chunks that workers hold, so memory does not grow with the rows. Which chunk goes to which summary does not depend on
+# timing: the same number of workers gives the same bits.
+#
+# A summary says what a worker holds while it adds rows: `n_matrices` matrices M × M, and `copies` copies of a chunk of
+# H. From these follow the size of chunks and the number of workers (`_linalg/parallel.py`).
 
 
 @dataclass(frozen=True, slots=True, eq=False)
