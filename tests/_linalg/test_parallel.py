@@ -102,8 +102,6 @@ def test_workers_take_items_in_turn(workers, number):
     expected = [list(range(worker, 5, number)) for worker in range(min(number, 5))]
     assert share_items(step, iter(range(5)), number) == expected
     assert share_items(step, iter(()), number) == []
-    begun = share_items(step, iter(range(5)), number, [-1])
-    assert begun == [[-1, *expected[0]], *expected[1:]]
 
 
 def test_an_error_in_a_worker_is_raised(workers):

@@ -152,21 +152,20 @@ def share_items(
     step: Callable[[State | None, Item], State],
     items: Iterable[Item],
     workers: int,
-    start: State | None = None,
     *,
     waiting: int = 2,
     states_each: int = 1,
 ) -> list[State]:
     """Fold items into as many states as there are workers, or a multiple of that; the states come back in their order.
 
-    There are fewer workers where others are at work meanwhile. The first state is `start`, so that one worker is a
-    plain fold. The states take turns at the items, and which item goes where does not depend on timing: the same number
-    of workers gives the same bits. Who works on a state does: whoever is free, so that with several states for each
-    worker a slow one does not make the others wait. At most `waiting` items wait for each worker. If a worker or the
-    reading of items fails, the others stop after the item they work on.
+    There are fewer workers where others are at work meanwhile; one worker is a plain fold. The states take turns at the
+    items, and which item goes where does not depend on timing: the same number of workers gives the same bits. Who
+    works on a state does: whoever is free, so that with several states for each worker a slow one does not make the
+    others wait. At most `waiting` items wait for each worker. If a worker or the reading of items fails, the others
+    stop after the item they work on.
     """
     with _BLAS.divided_among(workers) as workers:
-        states: list[State | None] = [start, *[None] * (workers * states_each - 1)] if workers > 1 else [start]
+        states: list[State | None] = [None] * (workers * states_each if workers > 1 else 1)
         if workers < 2:
             for item in items:
                 states[0] = step(states[0], item)
