@@ -141,7 +141,7 @@ class Factor:
                 H, rest = new.parts(counts.shift, counts.intercept, scratch)
                 part = ((rest[:, :1], H), rest[:, 1:]) if counts.intercept else ((H,), rest)
                 so_far = () if factor is None else (factor,)
-                factor = Factor(_stacked(counts, *so_far, rows=[part]), counts)
+                factor = Factor(_merged_triangle(counts, *so_far, rows=[part]), counts)
         if factor is None:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
         return factor
@@ -180,12 +180,12 @@ class Factor:
         # Rows are kept as they are as long as both together are fewer than the features.
         if self.rows and other.rows and self.rows.n_rows + other.rows.n_rows < counts.n_features:
             return Factor(None, counts, self.rows.merge(other.rows))
-        return Factor(_stacked(counts, self, other), counts)
+        return Factor(_merged_triangle(counts, self, other), counts)
 
     @cached_property
     def triangle(self) -> Triangle:
         """The triangle of the rows."""
-        return self.triangular or _stacked(self.counts, self)
+        return self.triangular or _merged_triangle(self.counts, self)
 
     @cached_property
     def problem(self) -> WideProblem | None:
@@ -352,7 +352,7 @@ class Factor:
         return cls(Triangle.from_arrays(arrays), Counts.from_arrays(arrays))
 
 
-def _stacked(counts: Counts, *factors: Factor, rows: Sequence[DesignRows] = ()) -> Triangle:
+def _merged_triangle(counts: Counts, *factors: Factor, rows: Sequence[DesignRows] = ()) -> Triangle:
     """The triangle of the rows of several factors, about the shift of `counts`, and of further rows [F | T]."""
     parts: list[DesignRows] = []
     for factor in factors:

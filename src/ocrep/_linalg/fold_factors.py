@@ -268,7 +268,7 @@ class _Roots:
         return without_constants(A, shift[: A.shape[1]] + mean_H, float(weight_sum)), T, mean_H, mean_T
 
 
-def _stacked(roots: list[_Roots]) -> _Roots:
+def _joined(roots: list[_Roots]) -> _Roots:
     ones = None if roots[0].ones is None else np.concatenate([r.ones for r in roots if r.ones is not None])
     H, T = (np.concatenate([getattr(r, name) for r in roots]) for name in ("H", "T"))
     return _Roots(ones, H, T, np.sum([r.left for r in roots], axis=0))
@@ -380,7 +380,7 @@ class QuickFolds(FoldFactors):
         """Each fold as the others predict it."""
         roots = self._roots
         pairs = [(roots[:v] + roots[v + 1 :], roots[v]) for v in range(len(roots))]
-        return tuple(at_once(lambda pair: QuickFit(_stacked(pair[0]), pair[1], self._filled[0].counts.shift), pairs))
+        return tuple(at_once(lambda pair: QuickFit(_joined(pair[0]), pair[1], self._filled[0].counts.shift), pairs))
 
     def refined(self, gamma: float | np.ndarray) -> list[Refined]:
         """The output layer of one γ, or one for each target, without each fold, and its error there, exact."""
@@ -416,7 +416,7 @@ class QuickFolds(FoldFactors):
     def rough_spectrum(self) -> RoughSpectrum | None:
         """The singular values of all rows from eigenvalues; None where H is zero."""
         counts = self._filled[0].counts
-        A, *_ = _stacked(self._roots).centred(counts.shift)
+        A, *_ = _joined(self._roots).centred(counts.shift)
         # The kernel of centred rows has one eigenvalue that is zero.
         zero = int(counts.intercept and A.shape[0] < A.shape[1])
         A = A.T if A.shape[0] < A.shape[1] else A

@@ -31,7 +31,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from threading import Condition, Event, Lock, Thread
+from threading import Condition, Event, Lock, RLock, Thread
 from typing import Any, TypeVar
 
 from joblib import cpu_count
@@ -295,7 +295,7 @@ class _Blas:
     """BLAS limited to one thread while several workers compute, and the number of these workers in the process."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._users = 0
         """Callers that have limited BLAS; the last of them lifts the limit."""
         self._in_use = 0
@@ -306,16 +306,13 @@ class _Blas:
 
     def free_workers(self) -> int:
         with self._lock:
-            return self._free()
-
-    def _free(self) -> int:
-        return max(1, (self._threads if self._users else _blas_threads()) - self._in_use)
+            return max(1, (self._threads if self._users else _blas_threads()) - self._in_use)
 
     @contextmanager
     def divided_among(self, most: int) -> Iterator[int]:
         """At most `most` workers, counted and taken under one lock, so that two callers do not get the same ones."""
         with self._lock:
-            workers = min(most, self._free())
+            workers = min(most, self.free_workers())
             if workers > 1:
                 self._enter(workers)
         try:
