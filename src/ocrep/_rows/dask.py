@@ -41,7 +41,7 @@ from ocrep._rows.checks import (
     naming,
     warn_of_column,
 )
-from ocrep._rows.memory import MemoryRows, Rows, Summary, columns_of, kind_of
+from ocrep._rows.memory import MemoryRows, Merged, Rows, columns_of, kind_of
 from ocrep._rows.survey import Needs, Survey
 
 # Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
@@ -401,8 +401,8 @@ class DaskRows(Rows):
 
     def accumulate(
         self,
-        step: Callable[[Rows], Summary | None],
-        merge: Callable[[Summary, Summary], Summary],
+        step: Callable[[Rows], Merged | None],
+        merge: Callable[[Merged, Merged], Merged],
         *,
         n_parts: int | None = None,
     ) -> Any:

@@ -27,7 +27,7 @@ from ocrep._rows.survey import Needs, Survey
 # `Rows`: the one interface to rows in memory, on a device, of a scan or of Dask.
 
 
-Summary = TypeVar("Summary")
+Merged = TypeVar("Merged")
 
 
 class Rows(ABC):
@@ -68,11 +68,11 @@ class Rows(ABC):
 
     def accumulate(
         self,
-        step: Callable[[Rows], Summary | None],
-        merge: Callable[[Summary, Summary], Summary],
+        step: Callable[[Rows], Merged | None],
+        merge: Callable[[Merged, Merged], Merged],
         *,
         n_parts: int | None = None,
-    ) -> Summary:
+    ) -> Merged:
         """The merge of step(part) over all parts, or over the first `n_parts`; rows that are read here are one part."""
         del merge, n_parts
         summary = step(self)
