@@ -41,10 +41,15 @@ def test_each_target_gets_the_gamma_that_it_gets_alone(rule, intercept, weighted
         spectrum, more = evidence(H, T[:, q], rule, intercept=intercept, sample_weight=w)
         alone = rule.choose(spectrum, **more)
         assert together.gamma[q] == pytest.approx(alone.gamma, rel=1e-12)
-        assert (together.floored[q], together.edge[q] or None) == (alone.floored, alone.edge)
+        ends_are_clear = True
         if alone.curve is not None:
-            np.testing.assert_allclose(together.curve.criterion[:, q], alone.curve.criterion, rtol=1e-9)
-            assert together.curve.best[q] == alone.curve.best
+            mine, own = together.curve.criterion[:, q], alone.curve.criterion
+            np.testing.assert_allclose(mine, own, rtol=1e-9)
+            np.testing.assert_allclose(mine[together.curve.best[q]], own[alone.curve.best], rtol=1e-12)
+            # Where γ is far too small to matter, rounding decides which of the first points is the best.
+            ends_are_clear = abs(own[1] - own[0]) > 1e-12 * abs(own[0])
+        if ends_are_clear:
+            assert (together.floored[q], together.edge[q] or None) == (alone.floored, alone.edge)
     assert rule.targets == ("none" if rule.name in ("ocrep", "none") else "each")
     if rule.name != "lcurve":  # this H is too well conditioned for a corner
         assert (len(set(together.gamma)) == 1) == (rule.targets == "none")
