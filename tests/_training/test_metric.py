@@ -79,7 +79,7 @@ def test_noise_is_not_learned_by_heart():
 def test_candidates_may_have_metrics():
     X, y = rows(four_matter, 600)
     layers = [{"n_hidden": 60}, {"n_hidden": 60, "metric": "diagonal"}]
-    search = PinvRegressorCV(layers, random_state=0).fit(X, y)
+    search = PinvRegressorCV(layers, random_state=0, ensemble=False).fit(X, y)
     assert search.best_params_ == layers[1]
     assert search.best_estimator_.metric_.shape == (D,)
 

@@ -56,7 +56,7 @@ def test_candidates_are_compared_as_if_each_had_been_refitted(rows):
     X, Y, weight, _ = rows
     fold = rules.KFold().folds.of(X)
     layers = [IN_SEARCH, {"n_hidden": 30, "input_scaling": (-2.0, 2.0)}]
-    search = PinvRegressorCV(layers, random_state=0).fit(X, Y, weight)
+    search = PinvRegressorCV(layers, random_state=0, ensemble=False).fit(X, Y, weight)
     gamma = search.cv_results_["gamma"][0]
     expected = refitted_error(PinvRegressor(**LEAVES, gamma=gamma), X, Y, weight, fold)
     assert -search.cv_results_["mean_test_score"][0] == pytest.approx(expected, rel=1e-7)
@@ -78,7 +78,7 @@ def test_noise_is_not_learned_by_heart():
 def test_labels_are_judged_by_layers_that_have_not_seen_them(rows):
     X, Y, _, _ = rows
     noise = np.random.default_rng(3).integers(0, 2, N)
-    search = PinvClassifierCV([IN_SEARCH], calibrate=None, random_state=0)
+    search = PinvClassifierCV([IN_SEARCH], calibrate=None, random_state=0, ensemble=False)
     assert -search.fit(X, noise).cv_results_["mean_test_score"][0] > 0.66  # log 2 is 0.693
     assert -search.fit(X, Y[:, 0] > 0).cv_results_["mean_test_score"][0] < 0.5
     assert PinvClassifier(**LEAVES).fit(X, Y[:, 0] > 0).score(X, Y[:, 0] > 0) > 0.8

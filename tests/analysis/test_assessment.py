@@ -206,7 +206,7 @@ def test_advice_when_the_baseline_or_a_linear_model_does_as_well():
     (first,) = assess(model, X[:150], y[:150], X[150:], y[150:]).advice
     wanted = "A plain linear model is better on the held-out rows"
     assert first.sentence() == f"{wanted}: it may be all that these rows need."
-    search = PinvRegressorCV("quick", random_state=0).fit(X[:150], y[:150])
+    search = PinvRegressorCV("quick", random_state=0, ensemble=False).fit(X[:150], y[:150])
     found = assess(search, X[:150], y[:150], X[150:], y[150:])
     assert found.advice == () or found.advice[0].change == {"candidates": "thorough"}
     sides = (y > 0).astype(int)
@@ -259,6 +259,6 @@ def test_advice_without_a_change_ends_with_a_full_stop():
 
 def test_the_best_of_several_classifiers_is_assessed_as_one():
     (X, y), (X_test, y_test) = three_classes(300), three_classes(100, seed=1)
-    model = PinvClassifierCV([{"n_hidden": 30}], random_state=0).fit(X, y)
+    model = PinvClassifierCV([{"n_hidden": 30}], random_state=0, ensemble=False).fit(X, y)
     found = assess(model, X, y, X_test, y_test)
     assert found.scores["log_loss"] == pytest.approx(metrics.log_loss(y_test, model.predict_proba(X_test)))

@@ -29,7 +29,7 @@ def test_one_gamma_for_each_target_is_a_list_in_json(capsys):
 
 
 def test_candidates_of_any_kind_have_a_form_in_json(capsys):
-    model = PinvRegressorCV([{"n_hidden": np.int64(4)}], random_state=0).fit(X, Y[:, 0])
+    model = PinvRegressorCV([{"n_hidden": np.int64(4)}], random_state=0, ensemble=False).fit(X, Y[:, 0])
     model.cv_results_["params"][0]["kind"] = float  # no such parameter, but a file can hold it
     save_model(model, "model.skops")
     assert run(["inspect", "model.skops", "--json"]) == FINE

@@ -87,7 +87,7 @@ def test_the_search_for_gamma_minimises_the_error_over_groups(kind, rows):
 @pytest.mark.parametrize("kind", ["memory", "scan", "dask"])
 def test_candidates_are_compared_on_groups_held_out(kind, rows):
     X, Y, weight, groups = rows
-    search = fitted(kind, PinvRegressorCV(LAYERS, random_state=0), X, Y, weight, groups)
+    search = fitted(kind, PinvRegressorCV(LAYERS, random_state=0, ensemble=False), X, Y, weight, groups)
     for number, layer in enumerate(LAYERS):
         gamma = search.cv_results_["gamma"][number]
         network = PinvRegressor(**layer, gamma=gamma, random_state=0)
@@ -101,7 +101,7 @@ def test_candidates_are_compared_on_groups_held_out(kind, rows):
 def test_a_splitter_decides_the_folds(cv, rows):
     X, Y, weight, groups = rows
     groups = groups if isinstance(cv, GroupKFold) else None
-    search = PinvRegressorCV(LAYERS, cv=cv, random_state=0).fit(X, Y, weight, groups)
+    search = PinvRegressorCV(LAYERS, cv=cv, random_state=0, ensemble=False).fit(X, Y, weight, groups)
     fold = np.empty(N, dtype=int)
     for v, (_, test) in enumerate(cv.split(X, Y, groups)):
         fold[test] = v
@@ -114,14 +114,14 @@ def test_a_splitter_decides_the_folds(cv, rows):
 
 def test_a_list_of_splits_and_a_splitter_are_the_same(rows):
     X, Y, weight, _ = rows
-    one = PinvRegressorCV(LAYERS, cv=KFold(3), random_state=0).fit(X, Y, weight)
-    other = PinvRegressorCV(LAYERS, cv=list(KFold(3).split(X)), random_state=0).fit(X, Y, weight)
+    one = PinvRegressorCV(LAYERS, cv=KFold(3), random_state=0, ensemble=False).fit(X, Y, weight)
+    other = PinvRegressorCV(LAYERS, cv=list(KFold(3).split(X)), random_state=0, ensemble=False).fit(X, Y, weight)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
 def test_a_number_of_folds_is_that_of_the_rule_too(rows):
     X, Y, weight, _ = rows
-    search = PinvRegressorCV(LAYERS, cv=5, gamma="kfold", random_state=0).fit(X, Y, weight)
+    search = PinvRegressorCV(LAYERS, cv=5, gamma="kfold", random_state=0, ensemble=False).fit(X, Y, weight)
     assert "split4_test_score" in search.cv_results_
     alone = PinvRegressor(**search.best_params_, gamma=rules.KFold(n_folds=5), random_state=0).fit(X, Y, weight)
     assert search.gamma_ == pytest.approx(alone.gamma_, rel=1e-6)
@@ -131,7 +131,7 @@ def test_a_number_of_folds_is_that_of_the_rule_too(rows):
 def test_labels_are_divided_by_a_splitter_that_looks_at_them(rows):
     X, Y, _, _ = rows
     labels = np.where(Y[:, 0] > 0.6, "high", "low")
-    search = PinvClassifierCV(LAYERS, cv=StratifiedKFold(4), random_state=0).fit(X, labels)
+    search = PinvClassifierCV(LAYERS, cv=StratifiedKFold(4), random_state=0, ensemble=False).fit(X, labels)
     assert search.score(X, labels) > 0.7
     assert "split3_test_score" in search.cv_results_
 
@@ -145,7 +145,9 @@ def test_rows_of_a_sample_keep_their_groups():
     y = 3.0 * rng.standard_normal(40)[groups] + 0.1 * rng.standard_normal(2400)
     scores = {}
     for name, most, given in (("all", 50_000, groups), ("sample", 600, groups), ("content", 600, None)):
-        search = PinvRegressorCV([{"n_hidden": 60}], selection_rows=most, random_state=0).fit(X, y, groups=given)
+        search = PinvRegressorCV([{"n_hidden": 60}], selection_rows=most, random_state=0, ensemble=False).fit(
+            X, y, groups=given
+        )
         scores[name] = -search.cv_results_["mean_test_score"][0]
     assert scores["content"] < 0.2 * scores["all"]
     assert scores["sample"] == pytest.approx(scores["all"], rel=0.3)
@@ -176,8 +178,8 @@ def test_partial_fit_continues_with_groups(rows):
 def test_splitters_that_do_not_hold_out_each_row_once_are_refused(cv, sentence, rows):
     X, Y, _, groups = rows
     with pytest.raises(ValueError, match=sentence):
-        PinvRegressorCV(LAYERS, cv=cv).fit(X, Y)
-    search = PinvRegressorCV(LAYERS, cv=4)
+        PinvRegressorCV(LAYERS, cv=cv, ensemble=False).fit(X, Y)
+    search = PinvRegressorCV(LAYERS, cv=4, ensemble=False)
     with pytest.raises(ValueError, match="3 groups, which cannot fill 4 folds"):
         search.fit(X, Y, groups=groups)
     with pytest.raises(ValueError, match="one group"):
@@ -187,14 +189,14 @@ def test_splitters_that_do_not_hold_out_each_row_once_are_refused(cv, sentence, 
 def test_a_splitter_needs_rows_in_memory(rows):
     X, Y, _, _ = rows
     with pytest.raises(ValueError, match="not in memory"):
-        PinvRegressorCV(LAYERS, cv=KFold(3)).fit(scan([(X, Y)]))
+        PinvRegressorCV(LAYERS, cv=KFold(3), ensemble=False).fit(scan([(X, Y)]))
     with pytest.raises(ValueError, match="not in memory"):
-        PinvRegressorCV(LAYERS, cv=KFold(3)).fit(da.from_array(X), da.from_array(Y))
+        PinvRegressorCV(LAYERS, cv=KFold(3), ensemble=False).fit(da.from_array(X), da.from_array(Y))
 
 
 def test_a_rule_with_folds_of_its_own_must_agree_with_cv(rows):
     X, Y, _, _ = rows
-    five = PinvRegressorCV(LAYERS, gamma=rules.KFold(n_folds=5), random_state=0)
+    five = PinvRegressorCV(LAYERS, gamma=rules.KFold(n_folds=5), random_state=0, ensemble=False)
     assert "split4_test_score" in five.fit(X, Y).cv_results_
     with pytest.raises(ValueError, match="make them the same"):
         five.set_params(cv=4).fit(X, Y)
@@ -232,7 +234,7 @@ def test_pictures_and_tables_read_the_folds_of_a_fit(rows):
     by_groups = PinvClassifier(10, gamma="kfold", random_state=0).fit(X, labels, groups=groups)
     shown = GammaPathDisplay.from_estimator(by_groups, X, labels, rules=["kfold", "gcv"]).choices
     assert [choice.rule for choice in shown if choice.gamma] == ["kfold", "gcv"]
-    five = PinvRegressorCV(LAYERS, cv=5, random_state=0).fit(X, Y[:, 0])
+    five = PinvRegressorCV(LAYERS, cv=5, random_state=0, ensemble=False).fit(X, Y[:, 0])
     shown = GammaPathDisplay.from_estimator(five, X, Y[:, 0], rules=["kfold", "ocrep_cv", "gcv"]).choices
     assert [choice.rule for choice in shown if choice.gamma] == ["kfold", "ocrep_cv", "gcv"]
     table = compare_rules(X, Y[:, 0], n_hidden=10, n_folds=5, rules=["kfold"], random_state=0)
@@ -243,13 +245,13 @@ def test_pictures_and_tables_read_the_folds_of_a_fit(rows):
 def test_a_search_with_a_splitter_is_saved_and_checked(rows, tmp_path):
     X, Y, _, _ = rows
     for cv in (KFold(3), StratifiedKFold(3), GroupKFold(3)):
-        search = PinvRegressorCV(LAYERS, cv=cv, random_state=0).set_params(cv=KFold(3)).fit(X, Y)
+        search = PinvRegressorCV(LAYERS, cv=cv, random_state=0, ensemble=False).set_params(cv=KFold(3)).fit(X, Y)
         search.set_params(cv=cv)
         save_model(search, tmp_path / "search.skops")
         loaded = load_model(tmp_path / "search.skops")
         np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
         assert repr(loaded.cv) == repr(cv)
-    check_estimator(PinvRegressorCV([{"n_hidden": 5}], cv=KFold(2), random_state=0), on_skip=None)
+    check_estimator(PinvRegressorCV([{"n_hidden": 5}], cv=KFold(2), random_state=0, ensemble=False), on_skip=None)
 
 
 def test_groups_must_come_with_all_rows_or_with_none(rows):
@@ -264,7 +266,7 @@ def test_groups_must_come_with_all_rows_or_with_none(rows):
 
 def test_a_generator_of_splits_is_read_once(rows):
     X, Y, _, _ = rows
-    search = PinvRegressorCV(LAYERS, cv=KFold(3).split(X), random_state=0).fit(X, Y)
+    search = PinvRegressorCV(LAYERS, cv=KFold(3).split(X), random_state=0, ensemble=False).fit(X, Y)
     with pytest.raises(ValueError, match="give a list"):
         search.fit(X, Y)
 
@@ -274,7 +276,9 @@ def test_folds_that_do_not_fit_into_memory_are_refused_before_work_begins(rows):
     many = np.tile(X, (12, 1)) + np.arange(12 * N)[:, None] * 1e-6
     layer = [{"n_hidden": 20_000}]
     with pytest.raises(ValueError, match="GB of memory"):
-        PinvRegressorCV(layer, cv=PredefinedSplit(np.arange(12 * N) % 1000)).fit(many, np.tile(Y, (12, 1)))
+        PinvRegressorCV(layer, cv=PredefinedSplit(np.arange(12 * N) % 1000), ensemble=False).fit(
+            many, np.tile(Y, (12, 1))
+        )
 
 
 def test_a_checkpoint_of_folds_by_blocks_is_not_continued_with_more_rows(rows, tmp_path, small_blocks):

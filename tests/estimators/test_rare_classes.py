@@ -67,9 +67,11 @@ def test_a_rare_class_is_in_every_sample(n_rare, place):
     labels = np.array([c for c in range(3) if c != place])[y]
     rare = np.arange(n_rare)
     X[rare], labels[rare] = 30.0, place
-    model = PinvClassifierCV(LAYERS, selection_rows=300, random_state=0).fit(X, labels)
+    model = PinvClassifierCV(LAYERS, selection_rows=300, random_state=0, ensemble=False).fit(X, labels)
     found = probabilities(model, X)
-    uncalibrated = PinvClassifierCV(LAYERS, selection_rows=300, random_state=0, calibrate=None).fit(X, labels)
+    uncalibrated = PinvClassifierCV(LAYERS, selection_rows=300, random_state=0, calibrate=None, ensemble=False).fit(
+        X, labels
+    )
     assert model.score(X, labels) > uncalibrated.score(X, labels) - 0.01
     if n_rare > 1:  # without its only row, nothing is known of a class
         assert set(model.predict(X[rare])) == {place}
@@ -82,7 +84,7 @@ def test_the_shares_of_classes_are_those_of_all_rows():
     """Where inputs say nothing, probabilities are shares; a sample has too many rows of the rare class."""
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(20_000, 3)), rng.choice(3, 20_000, p=[0.001, 0.3, 0.699])
-    model = PinvClassifierCV(LAYERS[1:], selection_rows=2_000, random_state=0).fit(X, labels)
+    model = PinvClassifierCV(LAYERS[1:], selection_rows=2_000, random_state=0, ensemble=False).fit(X, labels)
     shares = np.bincount(labels) / len(labels)
     np.testing.assert_allclose(probabilities(model, X).mean(axis=0), shares, rtol=0.15)
 
@@ -96,10 +98,10 @@ def test_rare_classes_are_sampled_alike_wherever_the_rows_are():
         (scan([(X[:400], labels[:400]), (X[400:], labels[400:])]),),
         (da.from_array(X, chunks=(250, 4)), da.from_array(labels, chunks=250)),
     ]
-    memory = PinvClassifierCV(LAYERS, selection_rows=200, random_state=0).fit(X, labels)
+    memory = PinvClassifierCV(LAYERS, selection_rows=200, random_state=0, ensemble=False).fit(X, labels)
     assert memory.classes_.tolist() == ["common", "rare", "usual"]
     for rows in kinds:
-        model = PinvClassifierCV(LAYERS, selection_rows=200, random_state=0).fit(*rows)
+        model = PinvClassifierCV(LAYERS, selection_rows=200, random_state=0, ensemble=False).fit(*rows)
         scores = [m.cv_results_["mean_test_score"] for m in (model, memory)]
         np.testing.assert_allclose(*scores, rtol=1e-9)
         np.testing.assert_allclose(model.predict_proba(X), memory.predict_proba(X), atol=1e-5)
@@ -110,7 +112,7 @@ def test_a_rare_label_of_several_is_in_every_sample():
     labels = (y[:, None] == np.arange(3)).astype(int)
     X[:3], labels[:3, 2] = 30.0, 1
     labels[3:, 2] = 0
-    model = PinvClassifierCV(LAYERS, selection_rows=300, random_state=0).fit(X, labels)
+    model = PinvClassifierCV(LAYERS, selection_rows=300, random_state=0, ensemble=False).fit(X, labels)
     assert model.predict(X[:3])[:, 2].all()
     assert model.predict(X[3:])[:, 2].mean() < 0.01
 
@@ -120,7 +122,7 @@ def test_the_shares_of_several_labels_are_those_of_all_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 3))
     labels = (rng.random((20_000, 3)) < [0.001, 0.3, 0.9995]).astype(int)
-    model = PinvClassifierCV(LAYERS[1:], selection_rows=1_000, random_state=0).fit(X, labels)
+    model = PinvClassifierCV(LAYERS[1:], selection_rows=1_000, random_state=0, ensemble=False).fit(X, labels)
     found, shares = model.predict_proba(X).mean(axis=0), labels.mean(axis=0)
     np.testing.assert_allclose(found, shares, rtol=0.3)
     np.testing.assert_allclose(1.0 - found, 1.0 - shares, rtol=0.3)
@@ -129,10 +131,14 @@ def test_the_shares_of_several_labels_are_those_of_all_rows():
 
 def test_classes_of_no_weight_and_named_ones_may_have_a_weight_where_a_sample_chooses():
     X, y = blobs(3000)
-    model = PinvClassifierCV(LAYERS, selection_rows=300, class_weight={1: 0.0}, random_state=0).fit(X, y)
+    model = PinvClassifierCV(LAYERS, selection_rows=300, class_weight={1: 0.0}, random_state=0, ensemble=False).fit(
+        X, y
+    )
     assert probabilities(model, X)[:, 1].max() < 0.01
     rows = scan([(X, y)], classes=[0, 1, 2, 9])
-    model = PinvClassifierCV(LAYERS, selection_rows=300, class_weight={9: 2.0}, random_state=0).fit(rows)
+    model = PinvClassifierCV(LAYERS, selection_rows=300, class_weight={9: 2.0}, random_state=0, ensemble=False).fit(
+        rows
+    )
     assert probabilities(model, X)[:, 3].max() < 0.01
     assert model.score(X, y) > 0.9
 
@@ -144,7 +150,7 @@ def test_the_scale_of_weights_does_not_matter(several, selection_rows):
     labels = (y[:, None] == np.arange(3)).astype(int) if several else y
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     models = [
-        PinvClassifierCV(LAYERS, selection_rows=selection_rows, random_state=0).fit(
+        PinvClassifierCV(LAYERS, selection_rows=selection_rows, random_state=0, ensemble=False).fit(
             X, labels, sample_weight=scale * weight
         )
         for scale in (1.0, 1e-6)
@@ -155,7 +161,7 @@ def test_the_scale_of_weights_does_not_matter(several, selection_rows):
 def test_weights_that_leave_one_class_are_named_where_a_sample_chooses():
     X, y = blobs(3000)
     with pytest.raises(ValueError, match="rows of positive weight hold only one class"):
-        PinvClassifierCV(LAYERS, selection_rows=300).fit(X, y, sample_weight=(y == 0) * 1.0)
+        PinvClassifierCV(LAYERS, selection_rows=300, ensemble=False).fit(X, y, sample_weight=(y == 0) * 1.0)
 
 
 def test_a_model_with_a_class_without_rows_is_saved_and_exported(tmp_path):

@@ -198,7 +198,7 @@ def test_tables_and_the_search_for_layers_take_several_labels():
     table = compare_rules(X, Y, n_hidden=None, task="classification", rules=["gcv", 1.0], details=True)
     expected = 1 - TikhonovClassifier(1.0).fit(X, Y).score(X, Y)
     assert table["train_error"].iloc[1] == pytest.approx(expected)
-    model = PinvClassifierCV(random_state=0, candidates=[{"n_hidden": 10}, {"n_hidden": 40}]).fit(X, Y)
+    model = PinvClassifierCV(random_state=0, candidates=[{"n_hidden": 10}, {"n_hidden": 40}], ensemble=False).fit(X, Y)
     assert model.predict(NEW).shape == (20, Q)
     assert np.isfinite(model.cv_results_["mean_test_score"]).all()
 
@@ -273,7 +273,7 @@ def test_scikit_learns_checks_hold(model):
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
 def test_the_log_loss_of_several_labels_is_the_mean_of_theirs(weight):
     layer = {"n_hidden": 10, "fit_intercept": True, "direct_link": False, "gamma": 0.1}
-    model = PinvClassifierCV([layer], random_state=0).fit(X, Y, sample_weight=weight)
+    model = PinvClassifierCV([layer], random_state=0, ensemble=False).fit(X, Y, sample_weight=weight)
     H, fold = RandomLayer(10, random_state=0).fit_transform(X), fold_numbers(X)
     outputs = np.empty(Y.shape)
     for v in range(3):

@@ -28,8 +28,8 @@ ESTIMATORS = [
     PinvRegressor(30, random_state=0),
     PinvRegressor(15, gamma=rules.KFold(n_folds=4), random_state=0, activation=np.sin),
     PinvClassifier(20, random_state=0),
-    PinvRegressorCV([{"n_hidden": 5}, {"n_hidden": 9}], random_state=0),
-    PinvClassifierCV([{"n_hidden": 5}, {"n_hidden": 9}], random_state=0),
+    PinvRegressorCV([{"n_hidden": 5}, {"n_hidden": 9}], random_state=0, ensemble=False),
+    PinvClassifierCV([{"n_hidden": 5}, {"n_hidden": 9}], random_state=0, ensemble=False),
     TikhonovRegressor(),
     TikhonovClassifier(),
     literature.ELMClassifier(random_state=0),
@@ -136,7 +136,7 @@ def test_a_model_that_is_ill_conditioned_but_of_full_rank():
 
 
 def test_a_loaded_model_says_the_same(tmp_path):
-    model = fitted(PinvClassifierCV([{"n_hidden": 5}, {"n_hidden": 9}], random_state=0))
+    model = fitted(PinvClassifierCV([{"n_hidden": 5}, {"n_hidden": 9}], random_state=0, ensemble=False))
     save_model(model, tmp_path / "model.skops")
     assert str(load_model(tmp_path / "model.skops").summary()) == str(model.summary())
 

@@ -372,7 +372,7 @@ def test_what_parts_cannot_give_is_refused_before_any_row(model, options, told):
 
 def test_only_networks_and_ridge_heads_are_planned():
     with pytest.raises(TypeError, match="and not PinvClassifierCV"):
-        parts.plan(PinvClassifierCV())
+        parts.plan(PinvClassifierCV(ensemble=False))
 
 
 def test_wrong_things_are_named(plan, made):

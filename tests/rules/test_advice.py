@@ -160,9 +160,11 @@ def test_a_gamma_for_each_target_is_reported_if_half_of_the_targets_are_concerne
 
 def test_the_winner_alone_is_reported_and_the_candidates_are_not():
     candidates = [{"n_hidden": 5}, {"n_hidden": 20}, {"n_hidden": 40, "weight_init": "pairs"}]
-    warned(search := PinvRegressorCV(candidates, random_state=0), X, NOISE)
+    warned(search := PinvRegressorCV(candidates, random_state=0, ensemble=False), X, NOISE)
     assert search.best_estimator_.choice_.advice == search.choice_.advice
-    assert PinvRegressorCV(candidates, random_state=0).fit(X, X[:, 0] + 0.1 * NOISE).choice_.advice is None
+    assert (
+        PinvRegressorCV(candidates, random_state=0, ensemble=False).fit(X, X[:, 0] + 0.1 * NOISE).choice_.advice is None
+    )
 
 
 def test_a_choice_with_another_rule_keeps_its_advice_and_warns_of_nothing():

@@ -13,7 +13,7 @@ SMALL = [{"n_hidden": 5, **BARE}, {"n_hidden": 40, "activation": "tanh", "weight
 
 def test_the_best_and_the_next_best_of_a_regression():
     X, y = load("housing", return_X_y=True)
-    network = PinvRegressorCV(SMALL, random_state=0).fit(X, y)
+    network = PinvRegressorCV(SMALL, random_state=0, ensemble=False).fit(X, y)
     found = LayerChoice.of(network)
     assert (found.best, found.next_best) == (SMALL[1], SMALL[0])
     assert (found.measure, found.n_candidates) == ("RMSE", 2)
@@ -33,7 +33,9 @@ def test_candidates_that_failed_are_not_the_next_best():
 
     X, y = load("iris", return_X_y=True)
     with pytest.warns(UserWarning, match="was left out"):
-        network = PinvClassifierCV([SMALL[0], {"n_hidden": 5, "activation": wrong}], random_state=0).fit(X, y)
+        network = PinvClassifierCV(
+            [SMALL[0], {"n_hidden": 5, "activation": wrong}], random_state=0, ensemble=False
+        ).fit(X, y)
     found = LayerChoice.of(network)
     assert (found.measure, found.n_candidates, found.next_best) == ("log-loss", 2, None)
     assert len(found.sentences()) == 1

@@ -27,7 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -321,3 +322,58 @@ class HiddenMap:
                 f"by itself; it gave {getattr(H, 'shape', type(H).__name__)}."
             )
         return H
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JoinedMap:
+    """The features of several maps next to each other, [H₁ | H₂ | …]: the layers of a stack of networks."""
+
+    maps: tuple[HiddenMap, ...]
+
+    __repr__ = shown_in_short
+
+    def __call__(self, X: Any, out: np.ndarray | None = None) -> Array:
+        """Apply to a dense array of any library, or to a SciPy sparse matrix; on the host in `out` if it is given."""
+        first = self.maps[0].weights
+        if not isinstance(first, np.ndarray):
+            return array_namespace(first).concat([part(X) for part in self.maps], axis=1)
+        if out is None:
+            out = np.empty((X.shape[0], self.n_features), dtype=first.dtype)
+        H = out[: X.shape[0]]
+        for part, columns in zip(self.maps, self.columns, strict=True):
+            place = H[:, columns]
+            found = part(X, place)
+            if not np.may_share_memory(found, place):  # sparse rows, and functions of the user's own
+                place[...] = found
+        return H
+
+    @property
+    def columns(self) -> list[slice]:
+        """Which features are those of each map."""
+        ends = np.cumsum([part.n_features for part in self.maps]).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+    @property
+    def n_units(self) -> int:
+        return sum(part.n_units for part in self.maps)
+
+    @property
+    def n_features(self) -> int:
+        return sum(part.n_features for part in self.maps)
+
+    def astype(self, dtype: Any) -> JoinedMap:
+        """The same maps computed in another precision."""
+        return JoinedMap(tuple(part.astype(dtype) for part in self.maps))
+
+    def to_device_of(self, X: Any) -> JoinedMap:
+        """The same maps in the library and on the device of X."""
+        return JoinedMap(tuple(part.to_device_of(X) for part in self.maps))
+
+    def arrays(self) -> list[Array]:
+        """All arrays that decide what the maps compute."""
+        return [array for part in self.maps for array in part.arrays()]
+
+    def gradients(self, X: Any, W: Array) -> Array:
+        """∂(H(x)W)/∂x for each row: an array of rows × inputs × outputs in float64."""
+        found = [part.gradients(X, W[columns, ...]) for part, columns in zip(self.maps, self.columns, strict=True)]
+        return reduce(add, found)

@@ -49,7 +49,7 @@ from ocrep._documentation import Linked
 from ocrep._errors import pick, unchanged_on_error
 from ocrep._layers.activations import ACTIVATIONS, Activation
 from ocrep._layers.columns import range_to_scale, rounding_of, squashed, standardized, to_squash, to_unit_interval
-from ocrep._layers.hidden_map import HiddenMap
+from ocrep._layers.hidden_map import HiddenMap, JoinedMap
 from ocrep._layers.trees import grown
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import on_chunks, slices_of
@@ -687,6 +687,12 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         part.map_ = self.map_.take(units)
         return part.set_params(n_hidden=part.map_.n_units)
 
+    def _with_map(self, change: Callable[[HiddenMap], HiddenMap]) -> RandomLayer:
+        """The same layer in another precision or place."""
+        changed = copy(self)
+        changed.map_ = change(self.map_)
+        return changed
+
     def draw(
         self,
         n_inputs: int,
@@ -783,3 +789,24 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         tags.array_api_support = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class JoinedLayers:
+    """Drawn layers next to each other: the hidden part of a stack of networks."""
+
+    def __init__(self, layers: tuple[RandomLayer, ...]) -> None:
+        self.layers = layers
+
+    @property
+    def map_(self) -> JoinedMap:
+        """All layers as one function of the inputs."""
+        return JoinedMap(tuple(layer.map_ for layer in self.layers))
+
+    @property
+    def center_(self) -> np.ndarray:
+        """The middle of each input, as the first layer sees it."""
+        return self.layers[0].center_
+
+    def _with_map(self, change: Callable[[HiddenMap], HiddenMap]) -> JoinedLayers:
+        """The same layers in another precision or place."""
+        return JoinedLayers(tuple(layer._with_map(change) for layer in self.layers))

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from ocrep._documentation import shown_in_short
@@ -97,7 +98,16 @@ class Calibrator:
         all rows.
         """
         found = _softmax(*_left_out(spectrum, rows, gamma, _class_numbers, stand_for))
-        return cls(*(to_device_of(spectrum.sigma, values) for values in found))
+        return cls(*found).to_device_of(spectrum.sigma)
+
+    @classmethod
+    def of(cls, outputs: np.ndarray, T: np.ndarray, weights: np.ndarray) -> Calibrator:
+        """Fit on outputs of rows that were held out, and the codes of their classes."""
+        return cls(*_softmax(outputs, _class_numbers(T), _as_counts(weights)))
+
+    def to_device_of(self, like: Array) -> Calibrator:
+        """The same in the library and on the device of an array."""
+        return Calibrator(to_device_of(like, self.slope), to_device_of(like, self.offset))
 
     def scores(self, outputs: Array) -> Array:
         """The log-odds of the second class, (n_samples, 1), or the softmax's logits, one per class."""
@@ -128,10 +138,16 @@ def _left_out(
     ]
     outputs, kept, weights = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     counted = weights > 0.0
-    # The slight penalty is that of as many rows as there are, whatever the scale of weights that are not frequencies.
-    total = weights.sum() if np.array_equal(weights, np.round(weights)) else float(np.count_nonzero(counted))
+    total = _as_counts(weights).sum()
     weights = weights if stand_for is None else weights * stand_for
     return outputs[counted], kept[counted], weights[counted] * (total / weights.sum())
+
+
+def _as_counts(weights: np.ndarray) -> np.ndarray:
+    """Weights that count rows as they are; others so that they add up to as many as there are of positive weight."""
+    if np.array_equal(weights, np.round(weights)):
+        return weights
+    return weights * (np.count_nonzero(weights) / weights.sum())
 
 
 def _class_numbers(T: np.ndarray) -> np.ndarray:
@@ -145,16 +161,48 @@ def _softmax(outputs: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> tup
     n rows, and its probability less than 1/(2n), since the logits of the others add up to zero and the largest is ≥ 0.
     """
     n_classes = max(2, outputs.shape[1])
-    slope, offset = np.zeros((outputs.shape[1], n_classes)), np.full(n_classes, -math.log(2.0 * len(codes) + 1.0))
+    nothing = -math.log(2.0 * len(codes) + 1.0)
     present = np.unique(codes)
-    if len(present) == 1:
-        offset[present] = 0.0
-    else:
+    if n_classes == 2:
+        if len(present) == 1:
+            return np.zeros((1, 1)), np.array([-nothing if present[0] else nothing])
         model = LogisticRegression(C=_SLIGHT, max_iter=1000).fit(outputs, codes, sample_weight=weights)
-        # scikit-learn has one logit for two classes, that of the second against the first.
-        signs = np.array([[-0.5], [0.5]]) if len(present) == 2 else np.ones((1, 1))
-        slope[:, present], offset[present] = (signs * model.coef_).T, signs[:, 0] * model.intercept_
-    return (slope, offset) if n_classes > 2 else (slope[:, 1:] - slope[:, :1], offset[1:] - offset[:1])
+        return model.coef_.T, model.intercept_
+    slope = np.zeros((n_classes, n_classes))
+    offset = np.full(n_classes, nothing)
+    temperature, biases = _temperature(outputs[:, present], np.searchsorted(present, codes), weights)
+    slope[np.ix_(present, present)] = temperature * (np.eye(len(present)) - 1.0 / len(present))
+    offset[present] = biases - biases.mean()
+    return slope, offset
+
+
+def _temperature(outputs: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
+    """What outputs are multiplied by to become logits, and a constant for each class.
+
+    A factor alone changes no label. Constants may, so they are used only if they raise the log-likelihood of these
+    rows, which were held out, by more than their number, as Akaike's criterion asks. With a matrix in place of the
+    factor there would be K² numbers to fit, which few rows do not tell: such probabilities were worse than none.
+    """
+    n_classes = outputs.shape[1]
+    if n_classes == 1:
+        return 0.0, np.zeros(1)
+    indicators = codes[:, None] == np.arange(n_classes)
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        logits = parameters[0] * outputs + (parameters[1:] if len(parameters) > 1 else 0.0)
+        logits = logits - logits.max(axis=1, keepdims=True)
+        exponentials = np.exp(logits)
+        sums = exponentials.sum(axis=1)
+        value = weights @ (np.log(sums) - logits[indicators])
+        excess = weights[:, None] * (exponentials / sums[:, None] - indicators)
+        slopes = np.append(np.sum(excess * outputs), excess.sum(axis=0))[: len(parameters)]
+        return float(value + parameters @ parameters / (2.0 * _SLIGHT)), slopes + parameters / _SLIGHT
+
+    alone = minimize(loss, np.ones(1), jac=True, method="L-BFGS-B")
+    both = minimize(loss, np.append(alone.x, np.zeros(n_classes)), jac=True, method="L-BFGS-B")
+    if n_classes > 2 and alone.fun - both.fun <= n_classes - 1:
+        return float(alone.x[0]), np.zeros(n_classes)
+    return float(both.x[0]), both.x[1:]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -172,9 +220,19 @@ class LabelCalibrator:
     ) -> LabelCalibrator:
         """Fit on the exact leave-one-out outputs of the training rows, weighted as they are; of a sample as above."""
         outputs, has_label, weights = _left_out(spectrum, rows, gamma, lambda T: T > 0.0, stand_for)
-        fits = [_logistic(outputs[:, [q]], has_label[:, q], weights) for q in range(outputs.shape[1])]
+        return cls.of(outputs, np.where(has_label, 1.0, -1.0), weights).to_device_of(spectrum.sigma)
+
+    @classmethod
+    def of(cls, outputs: np.ndarray, T: np.ndarray, weights: np.ndarray) -> LabelCalibrator:
+        """Fit on outputs of rows that were held out, and the codes of their labels."""
+        counts = _as_counts(weights)
+        fits = [_logistic(outputs[:, [q]], T[:, q] > 0.0, counts) for q in range(outputs.shape[1])]
         slope, offset = np.array(fits).T
-        return cls(to_device_of(spectrum.sigma, slope), to_device_of(spectrum.sigma, offset))
+        return cls(slope, offset)
+
+    def to_device_of(self, like: Array) -> LabelCalibrator:
+        """The same in the library and on the device of an array."""
+        return LabelCalibrator(to_device_of(like, self.slope), to_device_of(like, self.offset))
 
     def scores(self, outputs: Array) -> Array:
         """The log-odds of each label."""
@@ -218,6 +276,12 @@ class LeftOutErrors:
             )
         xp = array_namespace(spectrum.sigma)
         errors, times = map(xp.concat, map(list, zip(*left_out_errors(spectrum, rows, gamma), strict=True)))
+        return cls.of(errors, times)
+
+    @classmethod
+    def of(cls, errors: Array, times: Array) -> LeftOutErrors:
+        """From errors, rows × targets, and how many rows each stands for."""
+        xp = array_namespace(errors)
         orders = xp.argsort(xp.abs(errors), axis=0)
         by_target = [(xp.abs(errors[:, q]), orders[:, q]) for q in range(errors.shape[1])]
         return cls(

@@ -32,7 +32,7 @@ def fit_fingerprint(recipe: Recipe, learned: Learned) -> str:
     decisive: list[Any] = [recipe.estimator, bool(recipe.intercept), recipe.solver, recipe.folds]
     decisive += [learned.columns, learned.n_inputs, learned.n_outputs, learned.targets.fingerprint()]
     if learned.layer is not None:
-        layer = learned.layer
+        layer = learned.one_layer
         activation = layer.activation if isinstance(layer.activation, str) else _name_of(layer.activation)
         decisive += [activation, bool(layer.direct_link)]
         for array in layer.map_.arrays():

@@ -16,7 +16,15 @@ from sklearn.utils.validation import _num_samples
 
 from ocrep import rules
 from ocrep._errors import pick
-from ocrep._layers.random_layer import LEARNED, RandomLayer, check_layer, check_nested, check_size, needs_sample
+from ocrep._layers.random_layer import (
+    LEARNED,
+    JoinedLayers,
+    RandomLayer,
+    check_layer,
+    check_nested,
+    check_size,
+    needs_sample,
+)
 from ocrep._linalg.arrays import Array
 from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.parallel import BLOCK_ENTRIES
@@ -460,7 +468,7 @@ def folds_by_splitter(cv: Any, X: Any, y: Any, groups: Any) -> np.ndarray:
 class Learned:
     """What the survey fixed: the hidden layer, the coding of the targets, the columns."""
 
-    layer: RandomLayer | None
+    layer: RandomLayer | JoinedLayers | None
     targets: Numbers | Labels | Indicators
     n_inputs: int
     columns: tuple[str, ...] | None
@@ -492,6 +500,12 @@ class Learned:
             n_outputs = survey.target_shape[0] if survey.target_shape else 1
         division = None if recipe.folds is None else Division.of(recipe.folds, n_rows, survey.groups)
         return cls(layer, targets, n_inputs, survey.columns, n_outputs, survey.like is not None, division, metric)
+
+    @property
+    def one_layer(self) -> RandomLayer:
+        """The hidden layer of a network that is not a stack."""
+        assert isinstance(self.layer, RandomLayer)
+        return self.layer
 
     @property
     def n_features(self) -> int:
@@ -533,8 +547,7 @@ class Learned:
 
     def leading(self, n_hidden: int) -> Learned:
         """The same maps with only the first hidden units."""
-        assert self.layer is not None
-        return replace(self, layer=self.layer.take(slice(n_hidden)))
+        return replace(self, layer=self.one_layer.take(slice(n_hidden)))
 
 
 def block_rows(n_features: int, n_others: int = 0, *, on_device: bool = False) -> int:

@@ -73,6 +73,8 @@ class Score:
     n_rows: int = 0
     """How many rows it was judged on."""
     failure: Exception | None = None
+    judged: str = "exact"
+    """"nested" if the layer was learned anew without each fold, "exact" if its output weights were fitted anew."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,7 +282,7 @@ class _Halving:
         found = at_once(attempt, numbers) if on.rows.shared else list(map(attempt, numbers))
         for number, score in zip(numbers, found, strict=True):
             self.scores[number] = score
-        _warn_of_failures([(self._candidates[n][0], self.scores[n].failure) for n in numbers])
+        warn_of_failures([(self._candidates[n][0], self.scores[n].failure) for n in numbers])
         ranked = sorted((self.scores[n].loss, n) for n in numbers if self.scores[n].failure is None)
         self.left = [n for loss, n in ranked if loss <= _NEAR * ranked[0][0]][:_MOST_LEFT]
 
@@ -311,7 +313,7 @@ class _Halving:
         return score
 
 
-def _warn_of_failures(tried: Sequence[tuple[dict[str, Any], Exception | None]]) -> None:
+def warn_of_failures(tried: Sequence[tuple[dict[str, Any], Exception | None]]) -> None:
     failed = [(parameters, failure) for parameters, failure in tried if failure is not None]
     if len(failed) == len(tried):
         parameters, failure = failed[0]

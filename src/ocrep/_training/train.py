@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -17,13 +17,14 @@ from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, held_out, quick_folds, reweighted
 from ocrep._linalg.folds import FoldPlan, fold_numbers, split_by_fold
 from ocrep._linalg.held_out import are_proved, errors_from_rows
+from ocrep._linalg.ridge_sums import FoldedRows, RidgeSums, best_gamma, without_each
 from ocrep._linalg.rows import ChunkEncoder, EncodedRows, Encoder, summarize_part
 from ocrep._linalg.solve import ByFold, Factored, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.block import Block
 from ocrep._rows.checks import check_counts
-from ocrep._rows.memory import MemoryRows, Rows
-from ocrep._rows.survey import Survey
+from ocrep._rows.memory import Rows
+from ocrep._rows.survey import RowSample, Survey
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.checkpoint import FileCheckpoint
 from ocrep._training.recipe import Learned, Recipe, check_rows, check_stream
@@ -94,26 +95,25 @@ def _log_losses_of_part(
             W, b = outputs[v]
             output = array_namespace(W).matmul(as_float64(H), W) + b
             weight = None if weight is None else to_host(weight)
-            losses[place[v]] += _log_losses(to_host(output), to_host(T), weight, several=rows.several)
+            each = log_losses(to_host(output), to_host(T), several=rows.several)
+            losses[place[v]] += each.sum(axis=0) if weight is None else weight @ each
     return losses
 
 
-def _log_losses(outputs: np.ndarray, T: np.ndarray, weight: np.ndarray | None, *, several: bool) -> np.ndarray:
-    """Σ w·(−log probability of the true class), for each temperature; the mean over several labels."""
+def log_losses(outputs: np.ndarray, T: np.ndarray, *, several: bool) -> np.ndarray:
+    """−log probability of the true class of each row, rows × scales; the mean over several labels."""
     if several:
-        each = [np.mean(np.logaddexp(0.0, -2.0 * t * T * outputs), axis=1) for t in LOGIT_SCALES]
-        return np.array([np.sum(loss if weight is None else weight * loss) for loss in each])
+        return np.stack([np.mean(np.logaddexp(0.0, -2.0 * t * T * outputs), axis=1) for t in LOGIT_SCALES], axis=1)
     if T.shape[1] == 1:  # two classes: the second has the output, and the first its negative
         outputs, T = np.hstack([-outputs, outputs]), np.hstack([-T, T])
     # The output of each class less that of the true one.
     beyond = outputs - np.sum(outputs * (T > 0.0), axis=1, keepdims=True)
     most = np.max(beyond, axis=1, keepdims=True)
-    losses = []
-    for temperature in LOGIT_SCALES:
+    losses = np.empty((len(T), len(LOGIT_SCALES)))
+    for k, temperature in enumerate(LOGIT_SCALES):
         sums = np.sum(np.exp(temperature * (beyond - most)), axis=1)
-        loss = temperature * most[:, 0] + np.log(sums)
-        losses.append(np.sum(loss if weight is None else weight * loss))
-    return np.array(losses)
+        losses[:, k] = temperature * most[:, 0] + np.log(sums)
+    return losses
 
 
 # ------------------------------------------------------------------------------
@@ -253,8 +253,9 @@ def factor_rows(
 # at all, such as an interaction without main effects, cannot be found so. A few hundred rows give G well enough, so it
 # is learned on the sample of rows that the survey holds.
 
-# Rows whose gradients are averaged.
+# Rows whose gradients are averaged, and the most units of the network that has these gradients.
 _GRADIENT_ROWS = 800
+_GRADIENT_UNITS = 250
 # No input is switched off altogether, since a first network may have missed what it is good for.
 _LEAST_FACTOR = 1e-3
 
@@ -265,21 +266,48 @@ def learn(recipe: Recipe, survey: Survey, n_rows: int | None) -> Learned:
         return Learned.of(recipe, survey, n_rows)
     sample = survey.sample
     assert sample is not None
-    rows = MemoryRows.of_block(Block(sample.X.astype(survey.dtype), sample.y, sample.weight, groups=sample.groups))
+    assert recipe.layer is not None
     here = replace(survey, like=None)  # the sample is on the host
+    size = min(recipe.layer.n_hidden, _GRADIENT_UNITS)
+    smaller = replace(recipe, layer=clone(recipe.layer).set_params(n_hidden=size))
+    some = slice(_GRADIENT_ROWS)
     metric = None
     for _ in range(recipe.metric_rounds):
-        learned = Learned.of(recipe, here, n_rows, metric)
-        factored = solve(rows, learned.encoder, _fold_plan(recipe, learned), intercept=recipe.intercept)
-        training = choose_gamma(learned, factored, recipe.rule, None)
-        assert learned.layer is not None
-        some = slice(_GRADIENT_ROWS)
-        gradients = learned.layer.map_.gradients(sample.X[some], training.solution.weights.T, scaled=True)
+        learned = Learned.of(smaller, here, n_rows, metric)
+        rows = sample_by_fold(learned, sample, recipe.folds)
+        sums = rows.sums(learned.features, learned.n_features)
+        problems = [others.problem(intercept=recipe.intercept) for others in without_each(sums)]
+        W, _ = reduce(RidgeSums.merge, sums).problem(intercept=recipe.intercept).weights(best_gamma(problems, sums))
+        gradients = learned.one_layer.map_.gradients(sample.X[some], W, scaled=True)
         found = _metric_of(gradients, sample.weight[some], recipe.metric)
         if found is None:
             break
         metric = found
     return Learned.of(recipe, survey, n_rows, metric)
+
+
+def sample_by_fold(learned: Learned, sample: RowSample, plan: FoldPlan | None) -> FoldedRows:
+    """The rows of a sample with their targets, divided into folds as all rows are.
+
+    Targets of a regression have mean 0 and deviation 1, so that each counts the same.
+    """
+    block = learned.code(Block(sample.X, sample.y, sample.weight, groups=sample.groups))
+    T = np.asarray(learned.targets.encode(block.y), dtype=np.float64)
+    weight = np.ones(len(T)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+    plan = learned.division.plan if learned.division is not None else plan or FoldPlan()
+    fold = to_host(fold_numbers(block, plan))
+    if len(np.unique(fold)) < 2:  # what is left of two folds without one of them
+        fold = np.arange(len(T)) % 2
+    center = np.zeros(T.shape[1])
+    scale = np.ones(T.shape[1])
+    if not learned.targets.labels:
+        with np.errstate(over="ignore", invalid="ignore"):
+            center = weight @ T / weight.sum()
+            scale = np.sqrt(weight @ (T - center) ** 2 / weight.sum())
+        if not np.all(np.isfinite(scale)):
+            raise ValueError("The squares of the targets are too large: rescale the targets.")
+        scale = np.where(scale > 0.0, scale, 1.0)
+    return FoldedRows.of(sample.X, (T - center) / scale, weight, fold, center, scale)
 
 
 def _metric_of(gradients: np.ndarray, weight: np.ndarray, kind: str) -> np.ndarray | None:

@@ -80,7 +80,7 @@ def available_if_calibrated(what: str) -> Callable[..., Any]:
     """Let a method exist only if the estimator is told to calibrate; `what` is what it gives."""
 
     def asked(estimator: Any) -> None:
-        if estimator.calibrate is None:
+        if not estimator._calibrates:
             raise AttributeError(f"{type(estimator).__name__} gives {what} only if calibrated: set calibrate='loo'.")
 
     return available_if(asked)
@@ -198,7 +198,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         """
         with unchanged_on_error(self):
             self._store(self._train(open_rows(X, y, sample_weight, self._groups_of(X, y, groups))))
-            warn_of(self.choice_)
+            warn_of(getattr(self, "choice_", None))
         return self
 
     def predict_blocks(self, source: Any) -> Iterator[np.ndarray]:
@@ -268,8 +268,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         setattr(other, self._weights_name, xp.astype(self._output_weights, single))
         layer = self._learned.layer
         if layer is not None:
-            other.layer_ = copy(layer)
-            other.layer_.map_ = layer.map_.astype(single)
+            other.layer_ = layer._with_map(lambda own: own.astype(single))
             other.__dict__["_learned"] = replace(self._learned, layer=other.layer_)
         return other
 
@@ -286,7 +285,8 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         del X, y
         return groups
 
-    def _train(self, rows: Rows) -> Training:
+    def _train(self, rows: Rows) -> Any:
+        """What `_store` takes: a `Training`, or a stack of them."""
         return train(self._recipe(), rows)
 
     def _recipe(self, targets: Numbers | Labels | None = None) -> Recipe:
@@ -325,6 +325,11 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         self._store(extend(recipe, MemoryRows(X, y, sample_weight, groups, first=first), so_far))
 
     @property
+    def _calibrates(self) -> bool:
+        """Whether held-out rows show how large errors are, or how probable classes."""
+        return self.calibrate is not None
+
+    @property
     def _output_weights(self) -> Any:
         return getattr(self, self._weights_name)
 
@@ -337,9 +342,26 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
 
     def _store(self, training: Training) -> None:
         """Present a training as scikit-learn's attributes."""
-        learned = training.learned
         factored = training.factored
         solution = training.solution
+        self._store_learned(training.learned)
+        self.factor_ = factored.factor
+        self.folds_ = factored.folds
+        self.spectrum_ = factored.spectrum
+        self.route_ = factored.route
+        self.choice_ = training.choice
+        self.gamma_ = training.choice.gamma
+        self.singular_values_ = solution.singular_values
+        self.rank_ = solution.rank
+        self.condition_number_ = solution.condition
+        self.regularized_condition_number_ = solution.regularized_condition
+        self._store_weights(training.learned, solution.weights, solution.intercept)
+        self.__dict__.pop("calibrator_", None)
+        if training.calibrator is not None:
+            self.calibrator_ = training.calibrator
+
+    def _store_learned(self, learned: Learned) -> None:
+        """Store what was learned of the rows first: columns, layer, metric."""
         self._learned = learned
         self.n_features_in_ = learned.n_inputs
         self.__dict__.pop("feature_names_in_", None)
@@ -351,23 +373,9 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             if learned.metric is not None:
                 self.metric_ = learned.metric
             self.n_hidden_ = learned.layer.map_.n_units
-        self.factor_ = factored.factor
-        self.folds_ = factored.folds
-        self.spectrum_ = factored.spectrum
-        self.route_ = factored.route
-        self.choice_ = training.choice
-        self.gamma_ = training.choice.gamma
-        self.singular_values_ = solution.singular_values
-        self.rank_ = solution.rank
-        self.condition_number_ = solution.condition
-        self.regularized_condition_number_ = solution.regularized_condition
-        self._store_outputs(training)
-        self.__dict__.pop("calibrator_", None)
-        if training.calibrator is not None:
-            self.calibrator_ = training.calibrator
 
     @abstractmethod
-    def _store_outputs(self, training: Training) -> None:
+    def _store_weights(self, learned: Learned, weights: Any, intercept: Any) -> None:
         """Store the weights, the constant and what belongs to the targets, in scikit-learn's shapes."""
 
     def _outputs(self, X: Any) -> Any:
@@ -391,9 +399,9 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         return tags
 
 
-def warn_of(choice: rules.Choice) -> None:
+def warn_of(choice: rules.Choice | None) -> None:
     """Tell the caller of `fit` what there is to know about the γ, if anything."""
-    if choice.advice is not None:
+    if choice is not None and choice.advice is not None:
         warnings.warn(choice.advice, RuleEdgeWarning, stacklevel=3)
 
 

@@ -13,8 +13,8 @@ from ocrep._linalg.arrays import array_namespace, to_device_of
 from ocrep._rows.block import is_dask
 from ocrep._rows.survey import distinct
 from ocrep._training.calibration import Calibrator, LabelCalibrator
+from ocrep._training.recipe import Learned
 from ocrep._training.targets import Indicators, Labels, check_more_than_one
-from ocrep._training.train import Training
 from ocrep.estimators.base import (
     ClosedForm,
     available_if_calibrated,
@@ -237,7 +237,7 @@ class Classification(ClassifierMixin, ClosedForm):
 
     def _scores(self, X: Any, method: str) -> Any:
         outputs = self._outputs(self._check_new_rows(X, method))
-        scores = calibration_of(self).scores(outputs) if self.calibrate is not None else outputs
+        scores = calibration_of(self).scores(outputs) if self._calibrates else outputs
         return scores[:, 0] if self._one_score else scores
 
     def _log_probabilities(self, X: Any, method: str) -> Any:
@@ -276,10 +276,10 @@ class Classification(ClassifierMixin, ClosedForm):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _store_outputs(self, training: Training) -> None:
-        targets = training.learned.targets
+    def _store_weights(self, learned: Learned, weights: Any, intercept: Any) -> None:
+        targets = learned.targets
         assert isinstance(targets, Labels | Indicators)
         assert targets.classes is not None
         self.classes_ = targets.classes
-        setattr(self, self._weights_name, training.solution.weights)
-        self.intercept_ = training.solution.intercept
+        setattr(self, self._weights_name, weights)
+        self.intercept_ = intercept

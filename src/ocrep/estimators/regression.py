@@ -11,8 +11,8 @@ from ocrep._errors import unchanged_on_error
 from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.block import is_dask
 from ocrep._training.calibration import LeftOutErrors, interval_widths, standard_deviations
+from ocrep._training.recipe import Learned
 from ocrep._training.targets import Numbers
-from ocrep._training.train import Training
 from ocrep.estimators.base import (
     DEVIATIONS,
     ClosedForm,
@@ -149,9 +149,14 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         if is_dask(X):
             raise TypeError("Intervals are for rows in memory, and X is a Dask collection: give one block at a time.")
         X = self._check_new_rows(X, "predict_interval")
-        outputs, half = self._outputs(X), interval_widths(self._learned, self.spectrum_, self.gamma_, X, errors)
+        outputs = self._outputs(X)
+        half = self._interval_widths(X, errors)
         ends = array_namespace(outputs).stack([outputs - half, outputs + half], axis=1)
         return ends[:, :, 0] if self._one_dimensional else ends
+
+    def _interval_widths(self, X: Any, errors: Any) -> Any:
+        """Half the width of each interval, for errors in units of their standard deviation."""
+        return interval_widths(self._learned, self.spectrum_, self.gamma_, X, errors)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R², averaged over targets; of Dask collections only sums are brought here.
@@ -191,9 +196,8 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
     def _one_dimensional(self) -> bool:
         return isinstance(self._learned.targets, Numbers) and self._learned.targets.one_dimensional
 
-    def _store_outputs(self, training: Training) -> None:
-        weights = training.solution.weights
-        intercept = training.solution.intercept
+    def _store_weights(self, learned: Learned, weights: Any, intercept: Any) -> None:
+        del learned
         one = self._one_dimensional
         setattr(self, self._weights_name, weights[0, :] if one else weights)
         self.intercept_ = float(intercept[0]) if one else intercept

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
 from threading import Lock
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -16,16 +17,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._errors import pick
 from ocrep._layers.random_layer import RandomLayer, check_size, random_numbers
+from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldPlan
+from ocrep._linalg.solve import Factored, Route
 from ocrep._rows.memory import Rows
-from ocrep._training.recipe import Recipe, folds_by_splitter
-from ocrep._training.selection import Candidate, Score, Selection, select
+from ocrep._training.recipe import Learned, Recipe, folds_by_splitter
+from ocrep._training.selection import Candidate, Score, select
+from ocrep._training.stack import Stack, stack
 from ocrep._training.train import Training
 from ocrep.estimators.base import ClosedForm, available_if
 from ocrep.estimators.classification import Classification
 from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
 from ocrep.estimators.regression import Regression
-from ocrep.rules import Rule
+from ocrep.rules import Choice, Rule
 
 # ------------------------------------------------------------------------------
 # The hidden layers that `PinvRegressorCV` and `PinvClassifierCV` choose among, and the check of a user's own list.
@@ -39,12 +43,16 @@ def _layer(activation: str, weight_init: str, n_hidden: int, *, direct_link: boo
     return {**layer, "direct_link": direct_link, "fit_intercept": True}
 
 
-def _corners(n_hidden: int, units_see: int = 3) -> Parameters:
-    return _layer("relu", "pairs", n_hidden, units_see=units_see)
+def _corners(n_hidden: int, units_see: int = 3, **more: Any) -> Parameters:
+    return _layer("relu", "pairs", n_hidden, units_see=units_see, **more)
 
 
-def _bumps(n_hidden: int) -> Parameters:
-    return _layer("gaussian", "rows", n_hidden, direct_link=False)
+def _bumps(n_hidden: int, **more: Any) -> Parameters:
+    return _layer("gaussian", "rows", n_hidden, direct_link=False, **more)
+
+
+def _cones(n_hidden: int, **more: Any) -> Parameters:
+    return _layer("laplace", "rows", n_hidden, **more)
 
 
 def _steps(n_hidden: int, **more: Any) -> Parameters:
@@ -67,11 +75,56 @@ _THOROUGH = (
     *(_steps(1000, weight_scale=0.5), _smooth(1000, weight_scale=2.0)),
     _layer("gaussian", "pairs", 1000, direct_link=False),
 )
-# By task, since classes need more units. Of equals the first wins.
+# Single networks, by task, since classes need more units. Of equals the first wins.
 CANDIDATES: dict[str, dict[str, tuple[Parameters, ...]]] = {
     "regression": {"quick": _QUICK, "default": _of_size(500, 500), "thorough": _THOROUGH},
     "classification": {"quick": _QUICK, "default": _of_size(1000, 500), "thorough": _THOROUGH},
 }
+
+# Beyond so many inputs, trees look at too many of them to be quick, and a full metric has too many entries to learn.
+_MANY_INPUTS = 1000
+_MANY_DIRECTIONS = 100
+# Fewer rows cannot tell what trees and metrics learn from chance.
+_FEW_ROWS = 20
+_ROWS_FOR_TREES = 2000
+
+
+def _units(n_rows: int, n_outputs: int) -> int:
+    """More rows need more units: 500 at 1,400 rows, 1,500 from 37,000 on; and so do several classes."""
+    units = 45.0 * n_rows ** (1.0 / 3.0) * (1.0 if n_outputs == 1 else 2.0)
+    return 100 * round(min(max(units, 200.0), 1500.0) / 100.0)
+
+
+def members_of(candidates: str, task: str, n_rows: int, n_inputs: int, n_outputs: int) -> list[Parameters]:
+    """The layers of a stack, for rows of this number and width; those that cost least come first.
+
+    Kinds, rounds and sizes were chosen on the sets of benchmarks/tabular.py, by task and by rows that no layer had
+    seen. In classification of few rows, trees and diagonal metrics of more kinds gained nothing there.
+    """
+    pick("candidates", candidates, dict.fromkeys(("quick", "default", "thorough")))
+    n = _units(n_rows, n_outputs)
+    n = min(n, 300) if candidates == "quick" else n
+    labels = task == "classification"
+    learns = n_rows >= _FEW_ROWS
+    turns = learns and n_inputs <= _MANY_DIRECTIONS
+    found = [_corners(n), _bumps(n), _steps(n, units_see=3) if labels else _steps(n)]
+    if not labels:
+        found.append(_cones(n))
+    if learns and n_inputs <= _MANY_INPUTS and (not labels or n_rows >= _ROWS_FOR_TREES):
+        found.append({"n_hidden": n, "weight_init": "trees"})
+    if learns and candidates != "quick":
+        found.append(_cones(n, metric="diagonal"))
+        found += [_bumps(n, metric="full", metric_rounds=1)] if turns else []
+        if not labels:
+            found += [_corners(n, metric="diagonal"), _bumps(n, metric="diagonal")]
+            found += [_steps(n, metric="full", metric_rounds=1)] if turns else []
+    if learns and candidates == "thorough":
+        found += [_corners(n, 2), _smooth(n), _steps(n, metric="diagonal"), _corners(2 * n), _cones(2 * n)]
+        found += [_cones(2 * n, metric="diagonal"), _cones(n, metric="diagonal", metric_rounds=4)]
+        found += [_cones(n, metric="full")] if turns else []
+    # The inputs themselves may be more features than all units.
+    linked = {} if n_inputs <= _MANY_INPUTS else {"direct_link": False}
+    return [{"direct_link": True, "fit_intercept": True, **own, **linked, "input_scaling": "squash"} for own in found]
 
 
 def candidates_of(candidates: Any, network: type, own: Sequence[str]) -> list[Parameters]:
@@ -133,6 +186,37 @@ class Progress:
 
 # ------------------------------------------------------------------------------
 
+# What belongs to one network and its γ, and not to a stack.
+_OF_ONE_NETWORK = (
+    "choice_",
+    "condition_number_",
+    "factor_",
+    "folds_",
+    "gamma_",
+    "rank_",
+    "regularized_condition_number_",
+    "route_",
+    "singular_values_",
+    "spectrum_",
+)
+
+
+def _check_member(recipe: Recipe) -> None:
+    """Raise unless a network can be one of a stack."""
+    if recipe.auto_size:
+        raise ValueError("n_hidden='auto' chooses the size of one network: give a number, or use ensemble=False.")
+    if recipe.rule.reads != "folds" and not isinstance(recipe.gamma, Real):
+        raise ValueError(
+            f"gamma={recipe.gamma!r} is a rule for one network, and those of a stack take the γ with the least error "
+            "on rows held out: use gamma='ocrep_cv', 'kfold' or a number, or ensemble=False."
+        )
+    if recipe.folds is not None and recipe.folds.split == "blocks":
+        raise ValueError(
+            "split='blocks' goes by the numbers of rows, which the members of a stack do not know: give cv a splitter "
+            "such as KFold(5), whose folds are blocks of rows, or use ensemble=False."
+        )
+
+
 # What a candidate may set for itself all the same.
 _EITHER = ("gamma", "random_state")
 
@@ -149,19 +233,27 @@ class _Search(ClosedForm):
     Parameters
     ----------
     candidates : {"quick", "default", "thorough"} or list of dict, default="default"
-        The networks to choose among: a named list, or dicts of parameters of the network, such as
-        `{"n_hidden": 300, "activation": "tanh"}`. Parameters that a dict leaves out have their defaults.
+        The networks to compare: a named list, or dicts of parameters of the network, such as
+        `{"n_hidden": 300, "activation": "tanh"}`. Parameters that a dict leaves out have their defaults. The layers of
+        a named list are larger where there are more rows. With `ensemble=False` named lists hold random layers only.
+    ensemble : bool, default=True
+        Whether the model is a stack: all candidates, weighed so that together they predict held-out rows best. A stack
+        of networks is one network again, with their layers side by side. False keeps the best network alone.
     cv : int, splitter or None, default=3
         The folds on which candidates are compared and γ is chosen. A number of folds: equal rows are in the same fold,
         and with `groups=` in `fit` the rows of a group. Or a splitter of scikit-learn, for rows in memory, that tests
         on each row once, such as `GroupKFold(5)` or `StratifiedKFold(5)`. None means 3.
     gamma : str, Rule or float, default="ocrep_cv"
         The rule that chooses γ for each candidate, unless the candidate has a `gamma` of its own: a rule's name
-        (`ocrep.rules.names()` lists them), a rule object, or a number ≥ 0.
+        (`ocrep.rules.names()` lists them), a rule object, or a number ≥ 0. The networks of a stack take the γ with the
+        least held-out error under "ocrep_cv" and "kfold"; other rules are for `ensemble=False`.
     selection_rows : int, default=50_000
-        Beyond so many rows the candidates are compared on a random sample of this size, and the winner is trained on
-        all rows. Of more than 12,000 rows to compare, 3,000 decide first which candidates are near the best.
-        Where folds go by row number (`split="blocks"`), all rows are compared.
+        Beyond so many rows the candidates are compared on a random sample of this size, and the winner, or the output
+        weights of a stack, are trained on all rows. Of more than 12,000 rows to compare, 3,000 decide first which
+        candidates go on. Where folds go by row number (`split="blocks"`), all rows are compared.
+    time_budget : float or None, default=None
+        No further candidate of a stack is begun after so many seconds; None sets no limit. With a limit, the model
+        depends on how fast the machine is.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the hidden layers. All candidates have the same, so that smaller layers are parts of larger ones.
     verbose : bool, default=False
@@ -169,6 +261,10 @@ class _Search(ClosedForm):
 
     Attributes
     ----------
+    weights_ : ndarray of shape (n_candidates,)
+        What the output of each candidate is multiplied by in the stack: ≥ 0, with sum 1.
+    ensemble_score_ : float
+        The held-out score of the stack, as in `cv_results_`.
     best_params_ : dict
         The candidate with the least held-out error.
     best_index_ : int
@@ -181,19 +277,24 @@ class _Search(ClosedForm):
         chose, and `squared_error`. A score is minus the mean squared error on rows held out, or for labels minus their
         mean log-loss, under the softmax of the outputs times the factor that fits these rows best. `squared_error` is
         that of the targets, or of the ±1 codes of labels. The means are over all rows, each held out once. Candidates
-        that failed have NaN. `n_rows` is the number of rows that a candidate was judged on; those judged on more rank
-        first.
+        that failed have NaN. `judged` is "nested" for layers that learn from the targets, trees and metrics, which
+        were learned anew without each fold, and "exact" for others. `n_rows` is the number of rows that a candidate was
+        judged on; those judged on more rank first. Of a stack, `weight` are the `weights_`.
     output_coef_ : ndarray of shape (n_features_out,) or (n_targets, n_features_out)
         Output weights W; with a direct link the weights of the inputs come first.
     n_hidden_ : int
         Number of hidden units.
-    layer_ : RandomLayer
-        The fitted hidden layer.
+    layer_ : RandomLayer, or layers side by side
+        The fitted hidden layer; that of a stack has those of its members in `layer_.layers`.
     """
 
     candidates: str | Sequence[dict[str, Any]]
+    ensemble: bool
     cv: Any
     selection_rows: int
+    time_budget: float | None
+    weights_: np.ndarray
+    _best: tuple[Learned, Factor, Route, Choice]
     random_state: Any
     verbose: bool
     layer_: RandomLayer
@@ -202,8 +303,15 @@ class _Search(ClosedForm):
 
     @property
     def best_estimator_(self) -> ClosedForm:
-        """The chosen network as an estimator of its own: `PinvRegressor` or `PinvClassifier`, fitted."""
+        """The best single network as an estimator of its own: `PinvRegressor` or `PinvClassifier`, fitted."""
         check_is_fitted(self)
+        if self._is_stack:
+            learned, factor, route, choice = self._best
+            factored = Factored(factor, route=route)
+            own = {**self._common(), **self.best_params_, "random_state": learned.one_layer.random_state}
+            network = self._network(**{**own, "gamma": choice.gamma, "calibrate": None})
+            network._store(Training(learned, factored, choice, factored.spectrum.solution(choice.gamma)))
+            return network
         network = self._network(**{**self._common(), **self.best_params_, "random_state": self.layer_.random_state})
         solution = self.spectrum_.solution(self.gamma_)
         calibrator = getattr(self, "calibrator_", None)
@@ -219,18 +327,99 @@ class _Search(ClosedForm):
         taken = self._network().get_params(deep=False)
         return {name: value for name, value in self.get_params(deep=False).items() if name in taken}
 
-    def _train(self, rows: Rows) -> Training:
+    @property
+    def _calibrates(self) -> bool:
+        return self.ensemble or self.calibrate is not None
+
+    @property
+    def _is_stack(self) -> bool:
+        return "weights_" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ONE_NETWORK and self._is_stack:
+            raise AttributeError(f"A stack of networks has no {name} of its own: use best_estimator_.{name}.")
+        return object.__getattribute__(self, name)  # which says why there is none
+
+    def with_gamma(self, gamma: Any) -> Self:
+        """Give the same network under another rule, from the stored factor, without the data; not for a stack.
+
+        Parameters
+        ----------
+        gamma : str, Rule, float or array-like of shape (n_targets,)
+            What the constructor takes as `gamma`.
+
+        Returns
+        -------
+        estimator
+            A new estimator; this one stays as it is.
+        """
+        check_is_fitted(self)
+        if self._is_stack:
+            raise AttributeError("A stack has a γ for each of its networks: use best_estimator_.with_gamma(…).")
+        return super().with_gamma(gamma)
+
+    def _train(self, rows: Rows) -> Training | Stack:
         common = self._common()
         if not isinstance(self.random_state, int):
             common["random_state"] = int(random_numbers(self.random_state).randint(2**31 - 1))
+        most_rows = check_size("selection_rows", self.selection_rows)
+        if self.ensemble:
+            return self._stacked(rows, common, most_rows)
         chosen = candidates_of(self.candidates, self._network, [name for name in common if name not in _EITHER])
         tried = [self._candidate(number, own, common) for number, own in enumerate(chosen)]
         with Progress(chosen, verbose=self.verbose) as progress:
-            selection = select(tried, rows, check_size("selection_rows", self.selection_rows), progress.report)
+            selection = select(tried, rows, most_rows, progress.report)
         self.best_index_, self.best_params_ = selection.best, chosen[selection.best]
-        self.cv_results_ = _results(chosen, selection)
+        self.cv_results_ = _results(chosen, selection.scores)
         self.best_score_ = float(self.cv_results_["mean_test_score"][selection.best])
         return selection.training
+
+    def _stacked(self, rows: Rows, common: dict[str, Any], most_rows: int) -> Stack:
+        """Compare candidates, and weigh their networks."""
+        if self.store_folds:
+            raise ValueError(f"store_folds={self.store_folds!r} keeps the folds of one network: use ensemble=False.")
+        seconds = math.inf if self.time_budget is None else self.time_budget
+        if isinstance(seconds, bool) or not (isinstance(seconds, Real) and seconds > 0.0):
+            raise ValueError(f"time_budget={self.time_budget!r} must be a number of seconds > 0, or None.")
+        common = {**common, "calibrate": None}
+        own = [name for name in common if name not in _EITHER]
+        given = None if isinstance(self.candidates, str) else candidates_of(self.candidates, self._network, own)
+        task = "classification" if issubclass(self._network, ClassifierMixin) else "regression"
+
+        def candidates(n_rows: int, n_inputs: int, n_outputs: int) -> list[Candidate]:
+            named = given is None
+            chosen = members_of(self.candidates, task, n_rows, n_inputs, n_outputs) if named else given
+            found = [self._candidate(number, own, common) for number, own in enumerate(chosen)]
+            for _, recipe in found:
+                _check_member(recipe)
+            return [(own, recipe.for_rows(rows)) for own, recipe in found]
+
+        # Whatever can be wrong with the parameters is found before a row is read.
+        needs = candidates(1, 1, 1)[0][1].needs
+        shown = candidates(rows.n_rows or most_rows, 1, 1)
+        with Progress([own for own, _ in shown], verbose=self.verbose) as progress:
+            found = stack(rows, needs, candidates, most_rows, progress.report, seconds=float(seconds))
+        chosen = [own for own, _ in found.candidates]
+        self.best_index_, self.best_params_ = found.best, chosen[found.best]
+        self.cv_results_ = _results(chosen, found.scores) | {"weight": found.shares}
+        self.best_score_ = float(self.cv_results_["mean_test_score"][found.best])
+        self.ensemble_score_ = -found.loss
+        return found
+
+    def _store(self, training: Training | Stack) -> None:
+        for name in ("weights_", "_best", *_OF_ONE_NETWORK):
+            self.__dict__.pop(name, None)
+        if isinstance(training, Training):
+            self.__dict__.pop("ensemble_score_", None)
+            super()._store(training)
+            return
+        self._store_learned(training.learned)
+        self._store_weights(training.learned, training.output_weights, training.intercept)
+        self.calibrator_ = training.calibrator
+        self.weights_ = training.shares
+        choice = Choice("kfold", training.best_gamma, held_out_error=training.scores[training.best].squared_error)
+        factored = training.best_factored
+        self._best = (training.best_learned, factored.factor, factored.route, choice)
 
     def _groups_of(self, X: Any, y: Any, groups: Any) -> Any:
         """The groups that make the folds: those given, or the splits of a splitter, row by row."""
@@ -263,9 +452,8 @@ class _Search(ClosedForm):
         raise ValueError(f"gamma={recipe.gamma!r} asks for {own}, and cv={self.cv!r} for {plan}: make them the same.")
 
 
-def _results(chosen: list[dict[str, Any]], selection: Selection) -> dict[str, Any]:
+def _results(chosen: list[dict[str, Any]], scores: Sequence[Score]) -> dict[str, Any]:
     """The scores in the form of `GridSearchCV.cv_results_`."""
-    scores = selection.scores
     n_folds = max(len(score.by_fold) for score in scores)
     splits = np.full((n_folds, len(scores)), np.nan)
     for i, score in enumerate(scores):
@@ -285,15 +473,17 @@ def _results(chosen: list[dict[str, Any]], selection: Selection) -> dict[str, An
     results["n_rows"] = np.array([score.n_rows for score in scores])
     results["squared_error"] = np.array([score.squared_error for score in scores])
     results["gamma"] = np.array([score.gamma for score in scores])
+    results["judged"] = np.array([score.judged for score in scores])
     return results
 
 
 class PinvRegressorCV(_Search, Regression):
-    """A network whose random hidden layer is chosen among candidates by exact cross-validation, for regression.
+    """A stack of networks whose layers are of different kinds, weighed by cross-validation, for regression.
 
-    Every candidate is trained once in closed form. Its held-out error follows from one factor per fold, and equals that
-    of fitting its output weights anew without each fold. The candidate with the least error is the model: it predicts,
-    explains and is saved as a `PinvRegressor` is.
+    Every candidate is trained in closed form, and predicts each row by weights that were fitted without the row's fold.
+    The weights of the stack, none of them negative, make these predictions together the best. Layers that learn from
+    the targets, leaves of trees and metrics, are learned anew without each fold. So all errors are those on rows that a
+    candidate has not seen. `predict_interval` takes its width from the stack's errors on held-out rows.
 
     See Also
     --------
@@ -305,27 +495,59 @@ class PinvRegressorCV(_Search, Regression):
     >>> from ocrep import PinvRegressorCV
     >>> from ocrep.datasets import load
     >>> X, y = load("housing", return_X_y=True)
-    >>> sizes = [{"n_hidden": 20}, {"n_hidden": 100}]
-    >>> model = PinvRegressorCV(sizes, random_state=0).fit(X, y)
-    >>> model.best_params_
-    {'n_hidden': 100}
-    >>> model.with_gamma("gcv").score(X, y) > 0.8  # the winner under another rule, without the data
+    >>> layers = [{"n_hidden": 100, "weight_init": "pairs"}, {"n_hidden": 100, "weight_init": "trees"}]
+    >>> model = PinvRegressorCV(layers, random_state=0).fit(X, y)
+    >>> model.weights_.round(1), model.predict(X[:2]).shape
+    (array([0.4, 0.6]), (2,))
+    >>> model.ensemble_score_ > model.best_score_  # on rows held out
+    True
+    >>> ends = model.predict_interval(X, coverage=0.9)
+    >>> model.best_estimator_.with_gamma("gcv").score(X, y) > 0.8  # the best network under another rule
     True
     >>> sum(len(block) for block in model.predict_blocks([X[:400], X[400:]]))
     506
     >>> model.as_float32().output_coef_.dtype
     dtype('float32')
+    >>> single = PinvRegressorCV(layers, ensemble=False, random_state=0).fit(X, y)
+    >>> single.with_gamma("gcv").score(X, y) > 0.8
+    True
     """
 
     _network = PinvRegressor
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict the targets, in the shape of training.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default=False
+            Whether to give the standard deviation of each prediction too; not for a stack.
+
+        Returns
+        -------
+        ndarray, or a pair of them with `return_std`
+            Predictions, and their standard deviations.
+        """
+        if return_std and self._is_stack:
+            raise ValueError(
+                "return_std=True reads the spectrum of one network: use best_estimator_.predict, or predict_interval."
+            )
+        return super().predict(X, return_std)
+
+    def _interval_widths(self, X: Any, errors: Any) -> Any:
+        return errors if self._is_stack else super()._interval_widths(X, errors)
 
     def __init__(
         self,
         candidates: str | Sequence[dict[str, Any]] = "default",
         *,
+        ensemble: bool = True,
         cv: Any = 3,
         gamma: str | float | Rule = "ocrep_cv",
         selection_rows: int = 50_000,
+        time_budget: float | None = None,
         store_folds: bool | int = False,
         solver: str = "auto",
         random_state: Any = None,
@@ -333,9 +555,11 @@ class PinvRegressorCV(_Search, Regression):
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
+        self.ensemble = ensemble
         self.cv = cv
         self.gamma = gamma
         self.selection_rows = selection_rows
+        self.time_budget = time_budget
         self.store_folds = store_folds
         self.solver = solver
         self.random_state = random_state
@@ -344,18 +568,19 @@ class PinvRegressorCV(_Search, Regression):
 
 
 class PinvClassifierCV(_Search, Classification):
-    """A network whose random hidden layer is chosen among candidates by exact cross-validation, for classification.
+    """A stack of networks whose layers are of different kinds, weighed by cross-validation, for classification.
 
-    Every candidate is trained once in closed form. Its held-out error follows from one factor per fold, and equals that
-    of fitting its output weights anew without each fold. The candidate with the least error is the model: it predicts,
-    explains and is saved as a `PinvClassifier` is.
+    Every candidate is trained in closed form, and predicts each row by weights that were fitted without the row's fold.
+    The weights of the stack, none of them negative, make the log-loss of these predictions together the least. Layers
+    that learn from the targets, leaves of trees and metrics, are learned anew without each fold. So all errors are
+    those on rows that a candidate has not seen. Probabilities are calibrated on the same predictions.
 
     Parameters
     ----------
     calibrate : "loo" or None, default="loo"
-        "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs of the chosen network, so
-        that no data is held out and no model refitted; `predict_proba` exists then, and `predict` and
-        `decision_function` follow it.
+        For `ensemble=False`: "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs of the
+        chosen network, so that no data is held out and no model refitted; `predict_proba` exists then, and `predict`
+        and `decision_function` follow it. A stack always has probabilities.
 
     See Also
     --------
@@ -367,15 +592,19 @@ class PinvClassifierCV(_Search, Classification):
     >>> from ocrep import PinvClassifierCV
     >>> from ocrep.datasets import load
     >>> X, y = load("wine", return_X_y=True)
-    >>> model = PinvClassifierCV([{"n_hidden": 10}, {"n_hidden": 50}], random_state=0).fit(X, y)
+    >>> layers = [{"n_hidden": 50}, {"n_hidden": 50, "weight_init": "trees"}]
+    >>> model = PinvClassifierCV(layers, random_state=0).fit(X, y)
     >>> model.predict_proba(X).shape
     (178, 3)
-    >>> model.with_gamma("gcv").gamma_ > 0  # the winner under another rule, without the data
+    >>> model.best_estimator_.gamma_ > 0
     True
     >>> sum(len(block) for block in model.predict_blocks([X[:90], X[90:]]))
     178
     >>> model.as_float32().output_coef_.dtype
     dtype('float32')
+    >>> single = PinvClassifierCV(layers[:1], ensemble=False, random_state=0).fit(X, y)
+    >>> single.with_gamma("gcv").gamma_ > 0  # the winner under another rule, without the data
+    True
     """
 
     _network = PinvClassifier
@@ -384,9 +613,11 @@ class PinvClassifierCV(_Search, Classification):
         self,
         candidates: str | Sequence[dict[str, Any]] = "default",
         *,
+        ensemble: bool = True,
         cv: Any = 3,
         gamma: str | float | Rule = "ocrep_cv",
         selection_rows: int = 50_000,
+        time_budget: float | None = None,
         store_folds: bool | int = False,
         solver: str = "auto",
         random_state: Any = None,
@@ -395,9 +626,11 @@ class PinvClassifierCV(_Search, Classification):
         verbose: bool = False,
     ) -> None:
         self.candidates = candidates
+        self.ensemble = ensemble
         self.cv = cv
         self.gamma = gamma
         self.selection_rows = selection_rows
+        self.time_budget = time_budget
         self.store_folds = store_folds
         self.solver = solver
         self.random_state = random_state

@@ -33,7 +33,7 @@ class Summary:
     title : str
         The kind of model.
     sections : dict of str to dict
-        Names and values as text, by section: "data", "network", "regularization", "error".
+        Names and values as text, by section: "data", "network", "regularization", "error", and "members" of a stack.
     warnings : tuple of str
         What deserves attention.
     """
@@ -43,7 +43,9 @@ class Summary:
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        left, right = ([*self._lines(*names)] for names in (("data", "network"), ("regularization", "error")))
+        left, right = (
+            [*self._lines(*names)] for names in (("data", "network"), ("regularization", "members", "error"))
+        )
         halves = [_GAP.join(pair).rstrip() for pair in _zipped(left, right)]
         long = [line for line in (*left, *right) if len(line) > _HALF]
         notes = [
@@ -99,6 +101,8 @@ class Summarized:
 def summary_of(model: Any) -> Summary:
     """The summary of a fitted model; a method of the literature shows the network inside it, if it has one."""
     network = getattr(model, "network_", model)
+    if hasattr(network, "weights_"):
+        return Summary(type(model).__name__, {"data": _data(network), **_stack(network)})
     sections = {"data": _data(network), "network": _network(network)}
     spectrum: Spectrum | None = getattr(network, "spectrum_", None)
     if spectrum is None:
@@ -118,6 +122,24 @@ def _data(model: Any) -> Lines:
         return lines | {"Classes": f"{len(classes):,}"}
     weights = model.output_coef_ if hasattr(model, "output_coef_") else model.coef_
     return lines | {"Targets": f"{len(np.atleast_2d(to_host(weights))):,}"}
+
+
+def _stack(model: Any) -> dict[str, Lines]:
+    """The members of a stack with their weights, and how good it is on held-out rows."""
+    numbers = np.argsort(-model.weights_, kind="stable")[: np.count_nonzero(model.weights_)]
+    network = {"Networks": f"{len(numbers)} of {len(model.weights_)}", "Hidden units": f"{model.n_hidden_:,}"}
+    members = {}
+    for number in numbers:
+        own = model.cv_results_["params"][number]
+        kind = own.get("weight_init", "uniform")
+        name = "trees" if kind == "trees" else f"{own.get('activation', 'sigmoid')} {kind}"
+        metric = f", {own['metric']}" if own.get("metric") else ""
+        members[f"{own.get('n_hidden', 500)} {name}{metric}"] = f"{model.weights_[number]:.2f}"
+    held_out = -model.ensemble_score_
+    error = {"Held-out log-loss": f"{held_out:.4g}"}
+    if not hasattr(model, "classes_"):
+        error = {"Held-out RMSE": f"{math.sqrt(held_out):.4g}"}
+    return {"network": network, "members": members, "error": error}
 
 
 def _network(model: Any) -> Lines:

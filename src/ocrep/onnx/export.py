@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep import __version__
 from ocrep._errors import pick
 from ocrep._files.writing import replacing
-from ocrep._layers.hidden_map import HiddenMap
-from ocrep.onnx.network import OnnxExportError, conversion_options, fills_text, register, require_skl2onnx
+from ocrep._layers.hidden_map import HiddenMap, JoinedMap
+from ocrep.onnx.network import ESTIMATORS, OnnxExportError, conversion_options, fills_text, register, require_skl2onnx
 
 # Runtimes have supported these operator sets since 2023, and newer operators are not needed.
 _OPSETS = {"": 18, "ai.onnx.ml": 3}
@@ -66,7 +66,8 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     """
     skl2onnx = require_skl2onnx()
     single = pick("dtype", dtype, {"float32": True, "float64": False})
-    model = getattr(model, "best_estimator_", model)  # what a search over parameters found
+    if not isinstance(model, ESTIMATORS):
+        model = getattr(model, "best_estimator_", model)  # what a search over parameters found
     check_is_fitted(model)
     register()
     inputs = _inputs_of(model, example)
@@ -288,6 +289,7 @@ def _rows(model: Any, inputs: list[tuple[str, Any]], example: Any, dtype: Any) -
 def _typical(step: Any) -> tuple[Any, Any]:
     """The middle and the spread of the inputs that a fitted step has seen; 0 and 1 if it does not know."""
     hidden = getattr(getattr(step, "layer_", step), "map_", None)
+    hidden = hidden.maps[0] if isinstance(hidden, JoinedMap) else hidden
     if isinstance(hidden, HiddenMap):
         return hidden.center, 1.0 / np.where(hidden.scale > 0, hidden.scale, 1.0)
     if hasattr(step, "data_min_"):

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep import literature
 from ocrep._layers.activations import ACTIVATIONS
 from ocrep._layers.columns import SATURATED
-from ocrep._layers.hidden_map import HiddenMap
+from ocrep._layers.hidden_map import HiddenMap, JoinedMap
 from ocrep._layers.random_layer import RandomLayer
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
 from ocrep.literature.base import MixedMap
@@ -109,7 +109,7 @@ def network_of(model: Any) -> Network:
             "classifier for each label."
         )
     labels = _plain_labels(model.classes_)
-    if model.calibrate is None:
+    if not getattr(model, "_calibrates", model.calibrate is not None):
         return Network(hidden, (output,), labels)
     advice = "call fit with this gamma and calibrate='loo', or set calibrate=None."
     check_is_fitted(model, "calibrator_", msg=f"This γ is not calibrated: {advice}")
@@ -180,6 +180,8 @@ def features(graph: Graph, hidden: Hidden, X: str) -> str:
     if isinstance(hidden, MixedMap):
         linear = graph("Gather", _scaled(graph, hidden.maps[0], X), graph.constant(hidden.inputs), axis=1)
         return graph.joined([linear, *(features(graph, part, X) for part in hidden.maps)])
+    if isinstance(hidden, JoinedMap):
+        return graph.joined([features(graph, part, X) for part in hidden.maps])
     scaled = _scaled(graph, hidden, X)
     units = _units(graph, hidden, scaled) if hidden.trees is None else _leaves(graph, hidden, scaled)
     return graph.joined([scaled, units]) if hidden.direct_link else units

@@ -25,7 +25,7 @@ from ocrep import __version__, literature, rules
 from ocrep._layers.activations import ACTIVATIONS, Activation
 from ocrep._layers.columns import DateParts, FrameInputs
 from ocrep._layers.hidden_map import HiddenMap
-from ocrep._layers.random_layer import RandomLayer
+from ocrep._layers.random_layer import JoinedLayers, RandomLayer
 from ocrep._layers.trees import Trees
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors
@@ -65,6 +65,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.FoldPlan": FoldPlan,
     "ocrep.FrameInputs": FrameInputs,
     "ocrep.HiddenMap": HiddenMap,
+    "ocrep.JoinedLayers": JoinedLayers,
     "ocrep.Indicators": Indicators,
     "ocrep.LabelCalibrator": LabelCalibrator,
     "ocrep.Labels": Labels,

@@ -100,8 +100,8 @@ def network(task: Task, settings: Settings) -> Network:
     if settings.is_plain:
         return plain_network(task, settings)
     if task == "regression":
-        return PinvRegressorCV(settings.candidates, random_state=settings.seed)
-    return PinvClassifierCV(settings.candidates, random_state=settings.seed, **_for_labels(settings))
+        return PinvRegressorCV(settings.candidates, ensemble=False, random_state=settings.seed)
+    return PinvClassifierCV(settings.candidates, ensemble=False, random_state=settings.seed, **_for_labels(settings))
 
 
 def plain_network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
@@ -309,7 +309,7 @@ def _fit(
         parameters = trained.get_params(deep=False)
         shared = [name for name in PinvClassifierCV().get_params(deep=False) if name in parameters]
         common = {name: parameters.pop(name) for name in shared}
-        search = PinvClassifierCV([parameters], selection_rows=MOST_ROWS, **common)
+        search = PinvClassifierCV([parameters], ensemble=False, selection_rows=MOST_ROWS, **common)
     with as_data_errors():
         fit_silently(search, Scan(part.source(), part.classes, progress))
     trained = search.best_estimator_ if sampled else trained
