@@ -78,7 +78,7 @@ def phases() -> Iterator[dict[str, float]]:
     from ocrep.rules import Rule
 
     spent: dict[str, float] = {}
-    places = {"survey": (MemoryRows, "survey"), "first rows": (solve, "_start"), "reading": (solve, "accumulate")}
+    places = {"survey": (MemoryRows, "survey"), "first rows": (solve, "_start"), "reading": (solve, "summarize")}
     places |= {"proof": (solve, "_factored"), "rule": (Rule, "choose")}
     before = {name: getattr(*place) for name, place in places.items()}
 

@@ -55,7 +55,7 @@ def entry(rule: rules.Rule) -> str:
     call = repr(rule).replace("name=", "").replace("'", '"')
     return (
         f"**`{rule.name}`** {rule.description}\n\n{options and options + chr(10)}"
-        f"`rules.{call}`; needs the {rule.needs}; degree {rule.degree}.\n"
+        f"`rules.{call}`; needs the {rule.reads}; degree {rule.degree}.\n"
     )
 
 

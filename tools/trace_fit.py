@@ -1,10 +1,12 @@
 """Print how many functions and files of the package one fit enters: `python tools/trace_fit.py`.
 
-For a reader to look at; no test depends on the figures. scikit-learn's RidgeCV is counted by the same rules.
+`--list "PinvRegressor()"` also names them, file by file, for every fit whose name holds the text. For a reader to look
+at; no test depends on the figures. scikit-learn's RidgeCV is counted by the same rules.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +44,9 @@ def traced(call: Callable[[], object], package: str) -> tuple[set[tuple[str, str
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Print how many functions and files of the package one fit enters.")
+    parser.add_argument("--list", metavar="FIT", help="name the functions of the fits whose name holds this text")
+    listed = parser.parse_args().list
     from sklearn.linear_model import RidgeCV
 
     from ocrep import PinvRegressor, PinvRegressorCV, TikhonovRegressor
@@ -61,7 +66,7 @@ def main() -> None:
         entered, deepest = traced(lambda model=model: model.fit(X, y), package)
         files = {file for file, _ in entered}
         print(f"{name:36} {len(entered):4} functions in {len(files):3} files, {deepest:3} deep")
-        if len(sys.argv) > 1 and sys.argv[1] in name:
+        if listed is not None and listed in name:
             for file in sorted(files):
                 print(f"  {Path(file)}: {', '.join(sorted(n for f, n in entered if f == file))}")
 

@@ -17,14 +17,13 @@ from ocrep._linalg.gram import (
     ALIKE_CONDITION,
     PROVED_CONDITION,
     REFINED_CONDITION,
-    RESIDUAL_SHARE,
     GramSums,
     PreconditionedSums,
     refined,
     shifted_root,
 )
 from ocrep._linalg.solve import ByFold
-from ocrep._linalg.triangle import Products, root
+from ocrep._linalg.triangle import RESIDUAL_SHARE, Products, root
 
 N, M, BLOCK = 3000, 24, 500
 

@@ -10,8 +10,8 @@ from support.encoded import counted, encoded_rows
 
 from ocrep import TikhonovRegressor, rules
 from ocrep._linalg import held_out
+from ocrep._linalg.fold_factors import held_out as held_out_pairs
 from ocrep._linalg.folds import FoldPlan
-from ocrep._linalg.folds import held_out as held_out_pairs
 from ocrep._linalg.held_out import HELD_OUT_ERROR, are_proved, errors_from_rows
 from ocrep._linalg.solve import solve
 

@@ -11,7 +11,7 @@ import joblib
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from ocrep._linalg.parallel import accumulate, at_once, one_blas_thread, worker_count
+from ocrep._linalg.parallel import at_once, one_blas_thread, share_items, worker_count
 
 
 def test_the_number_of_workers_follows_limits_of_the_user_and_the_machine():
@@ -47,7 +47,7 @@ def test_workers_in_use_are_not_given_out_again(workers):
         left.append(worker_count())
         return item
 
-    accumulate(step, iter(range(6)), 3)
+    share_items(step, iter(range(6)), 3)
     assert set(left) == {1}
     assert worker_count() == 4
     assert at_once(lambda item: item + 1, [1, 2, 3]) == [2, 3, 4]
@@ -69,7 +69,7 @@ def test_so_many_items_wait_for_each_worker(workers, waiting):
         assert enough.wait(60)
         return [*(state or []), item]
 
-    found = accumulate(step, items(), 2, waiting=waiting)
+    found = share_items(step, items(), 2, waiting=waiting)
     assert found == [list(range(0, 20, 2)), list(range(1, 20, 2))]
 
 
@@ -88,7 +88,7 @@ def test_a_slow_worker_does_not_make_the_others_wait(workers):
                     others.set()
         return [*(state or []), item]
 
-    found = accumulate(step, iter(range(12)), 2, waiting=6, states_each=2)
+    found = share_items(step, iter(range(12)), 2, waiting=6, states_each=2)
     assert found == [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
 
 
@@ -100,10 +100,8 @@ def test_workers_take_items_in_turn(workers, number):
         return [*(state or []), item]
 
     expected = [list(range(worker, 5, number)) for worker in range(min(number, 5))]
-    assert accumulate(step, iter(range(5)), number) == expected
-    assert accumulate(step, iter(()), number) == []
-    begun = accumulate(step, iter(range(5)), number, [-1])
-    assert begun == [[-1, *expected[0]], *expected[1:]]
+    assert share_items(step, iter(range(5)), number) == expected
+    assert share_items(step, iter(()), number) == []
 
 
 def test_an_error_in_a_worker_is_raised(workers):
@@ -113,7 +111,7 @@ def test_an_error_in_a_worker_is_raised(workers):
         raise FloatingPointError(str(item))
 
     with pytest.raises(FloatingPointError, match=r"[01]"):
-        accumulate(step, iter(range(5)), 2)
+        share_items(step, iter(range(5)), 2)
 
 
 def test_workers_share_the_threads_of_blas(workers):
@@ -121,11 +119,11 @@ def test_workers_share_the_threads_of_blas(workers):
         return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
     workers(2)
-    assert accumulate(step, iter(range(2)), 2) == [{1}, {1}]
-    assert accumulate(step, iter(range(4)), 4) == [{1}] * 2  # there are but two
+    assert share_items(step, iter(range(2)), 2) == [{1}, {1}]
+    assert share_items(step, iter(range(4)), 4) == [{1}] * 2  # there are but two
     workers(4)
-    assert accumulate(step, iter(range(4)), 4) == [{1}] * 4
-    assert max(max(found) for found in accumulate(step, iter(range(2)), 2)) in (1, 2)  # BLAS may have but one
+    assert share_items(step, iter(range(4)), 4) == [{1}] * 4
+    assert max(max(found) for found in share_items(step, iter(range(2)), 2)) in (1, 2)  # BLAS may have but one
 
 
 @pytest.mark.parametrize("source", ["worker", "reader", "interrupt"])
@@ -146,7 +144,7 @@ def test_a_failure_stops_all_workers_and_frees_blas(workers, source):
         return item
 
     with pytest.raises(KeyboardInterrupt if source == "interrupt" else OSError):
-        accumulate(step, items(), 3)
+        share_items(step, items(), 3)
     assert threading.active_count() == before
     assert len(done) < 30
     assert worker_count() == 3
@@ -174,7 +172,7 @@ def test_an_interrupt_while_the_last_items_are_worked_on_stops_all_workers(worke
         return item
 
     with pytest.raises(KeyboardInterrupt):
-        accumulate(step, iter(range(1000)), 2, waiting=1000)
+        share_items(step, iter(range(1000)), 2, waiting=1000)
     assert threading.active_count() == before
     assert len(done) < 500
     assert worker_count() == 2
@@ -190,6 +188,6 @@ def test_blas_can_be_held_back_to_one_thread_around_workers(workers):
     with one_blas_thread():
         assert limits() == {1}
         assert worker_count() == 4
-        assert accumulate(lambda state, item: item, iter(range(4)), 4) == [0, 1, 2, 3]
+        assert share_items(lambda state, item: item, iter(range(4)), 4) == [0, 1, 2, 3]
         assert limits() == {1}
     assert limits() == before

@@ -7,9 +7,9 @@ from support.encoded import encoded_rows, fold_factors
 from support.problems import numbers_of, random_problem, with_condition
 
 from ocrep import Factor, rules
-from ocrep._linalg import quick_folds as module
-from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.quick_folds import quick_folds
+from ocrep._linalg import fold_factors as module
+from ocrep._linalg.fold_factors import FoldFactors, quick_folds
+from ocrep._linalg.folds import FoldPlan
 from ocrep.rules.cross_validation import is_confirmed
 
 EPS = np.finfo(float).eps

@@ -8,7 +8,7 @@ from support.problems import PAPER, random_problem, smooth_problem, with_conditi
 from support.routes import factored
 
 from ocrep import Factor, PinvClassifier, PinvRegressor, hidden_size_path, rules
-from ocrep._linalg.quick_folds import quick_folds
+from ocrep._linalg.fold_factors import quick_folds
 from ocrep.datasets import load
 
 EPS = np.finfo(float).eps

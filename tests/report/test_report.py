@@ -209,8 +209,8 @@ def test_a_fit_that_uses_half_as_many_parameters_as_rows_is_complex():
 
 
 def test_ocrep_is_too_little_where_nothing_can_be_learned():
-    # Targets of pure noise ask for the largest γ there is.
-    H = with_condition(3.0, n_rows=40, n_columns=30)
+    # Targets of pure noise ask for the largest γ there is. Rounded, H has the same folds whatever BLAS computed it.
+    H = np.round(with_condition(3.0, n_rows=40, n_columns=30), 6)
     found = diagnosed(H, np.random.default_rng(3).standard_normal(40))
     assert codes(found)["ocrep"] == "too_little"
 

@@ -15,7 +15,8 @@ from support.encoded import encoded_rows, fold_factors
 from support.problems import augmented_solution, choose, evidence, numbers_of, random_problem, with_condition
 
 from ocrep import Factor, RandomLayer, rules
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_factors import FoldFactors
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs, press
 from ocrep._training.recipe import plan_of
 from ocrep.rules.cross_validation import HeldOutErrors, fold_errors, misclassified

@@ -41,10 +41,15 @@ def test_each_target_gets_the_gamma_that_it_gets_alone(rule, intercept, weighted
         spectrum, more = evidence(H, T[:, q], rule, intercept=intercept, sample_weight=w)
         alone = rule.choose(spectrum, **more)
         assert together.gamma[q] == pytest.approx(alone.gamma, rel=1e-12)
-        assert (together.floored[q], together.edge[q] or None) == (alone.floored, alone.edge)
+        ends_are_clear = True
         if alone.curve is not None:
-            np.testing.assert_allclose(together.curve.criterion[:, q], alone.curve.criterion, rtol=1e-9)
-            assert together.curve.best[q] == alone.curve.best
+            mine, own = together.curve.criterion[:, q], alone.curve.criterion
+            np.testing.assert_allclose(mine, own, rtol=1e-9)
+            np.testing.assert_allclose(mine[together.curve.best[q]], own[alone.curve.best], rtol=1e-12)
+            # Where γ is far too small to matter, rounding decides which of the first points is the best.
+            ends_are_clear = abs(own[1] - own[0]) > 1e-12 * abs(own[0])
+        if ends_are_clear:
+            assert (together.floored[q], together.edge[q] or None) == (alone.floored, alone.edge)
     assert rule.targets == ("none" if rule.name in ("ocrep", "none") else "each")
     if rule.name != "lcurve":  # this H is too well conditioned for a corner
         assert (len(set(together.gamma)) == 1) == (rule.targets == "none")
@@ -148,7 +153,7 @@ def test_a_rule_of_the_users_own_chooses_for_each_target_or_for_all(shape):
 
 def test_per_target_is_what_the_rule_is():
     for rule in (rules.KFold(n_folds=5), rules.LOO(), rules.GCV()):
-        assert (PerTarget(rule).name, PerTarget(rule).needs) == (rule.name, rule.needs)
+        assert (PerTarget(rule).name, PerTarget(rule).reads) == (rule.name, rule.reads)
         assert PerTarget(rule).folds == rule.folds
     assert PerTarget.named() == ()
 
@@ -216,7 +221,7 @@ def test_the_complex_step_is_the_derivative_by_log_gamma(rule):
     searched = Searched(criterion, np.ones(1), np.ones((1, 5)), np.arange(5), spectrum.sigma)
     x, every = np.log(np.array([0.3, 2.0, 20.0, 5.0, 0.7])), np.arange(5)
     found = searched.slope(x, every)
-    after, before = searched.at(np.stack([x + 1e-5, x - 1e-5]), every)
+    after, before = searched.at(np.exp(np.stack([x + 1e-5, x - 1e-5])), every)
     np.testing.assert_allclose(found, (after - before) / 2e-5, rtol=1e-6, atol=1e-9 * np.abs(found).max())
     np.testing.assert_allclose(searched.slope(x[[3, 1]], every[[3, 1]]), found[[3, 1]], rtol=1e-12)
 

@@ -179,7 +179,7 @@ def test_every_rule_tells_its_formula_and_its_reference(rule):
     assert "γ" in rule.description or "minimise" in rule.description
     assert any(word in rule.description for word in ("Reference", "paper, eq. 10", "new in this library"))
     assert "Parameters" not in rule.description
-    assert rule.needs in ("spectrum", "folds", "rows")
+    assert rule.reads in ("spectrum", "folds", "rows")
     assert rule.degree in (2, 1, 0, -1)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ocrep._linalg.rows import EncodedRows, accumulate_part
+from ocrep._linalg.rows import EncodedRows, summarize_part
 from ocrep._linalg.solve import ByFold
 from ocrep._rows.block import Block
 from ocrep._rows.memory import encoded_arrays
@@ -16,7 +16,7 @@ def encoded_rows(H, T, weight=None, *, fold=None, labels=False, block=None) -> E
 
 def fold_factors(rows, plan, *, intercept):
     """One factor per fold, by reflections."""
-    return accumulate_part(rows.encoder, ByFold.reflections(intercept, plan), rows.rows).factored().folds
+    return summarize_part(rows.encoder, ByFold.reflections(intercept, plan), rows.rows).factored().folds
 
 
 def counted(rows):

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, device_of, matmul_each
-from ocrep._linalg.counts import Counts, Encoded
+from ocrep._linalg.rows import Counts, Encoded
 from ocrep._linalg.spectrum import HeldOut, Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.triangle import DesignRows, Triangle, are_varying, column_lengths, svd_and_rank, without_constants
 from ocrep._linalg.triangle import rank_tolerance as rank_tolerance
@@ -141,7 +141,7 @@ class Factor:
                 H, rest = new.parts(counts.shift, counts.intercept, scratch)
                 part = ((rest[:, :1], H), rest[:, 1:]) if counts.intercept else ((H,), rest)
                 so_far = () if factor is None else (factor,)
-                factor = Factor(_stacked(counts, *so_far, rows=[part]), counts)
+                factor = Factor(_merged_triangle(counts, *so_far, rows=[part]), counts)
         if factor is None:
             raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
         return factor
@@ -180,12 +180,12 @@ class Factor:
         # Rows are kept as they are as long as both together are fewer than the features.
         if self.rows and other.rows and self.rows.n_rows + other.rows.n_rows < counts.n_features:
             return Factor(None, counts, self.rows.merge(other.rows))
-        return Factor(_stacked(counts, self, other), counts)
+        return Factor(_merged_triangle(counts, self, other), counts)
 
     @cached_property
     def triangle(self) -> Triangle:
         """The triangle of the rows."""
-        return self.triangular or _stacked(self.counts, self)
+        return self.triangular or _merged_triangle(self.counts, self)
 
     @cached_property
     def problem(self) -> WideProblem | None:
@@ -352,7 +352,7 @@ class Factor:
         return cls(Triangle.from_arrays(arrays), Counts.from_arrays(arrays))
 
 
-def _stacked(counts: Counts, *factors: Factor, rows: Sequence[DesignRows] = ()) -> Triangle:
+def _merged_triangle(counts: Counts, *factors: Factor, rows: Sequence[DesignRows] = ()) -> Triangle:
     """The triangle of the rows of several factors, about the shift of `counts`, and of further rows [F | T]."""
     parts: list[DesignRows] = []
     for factor in factors:
@@ -369,14 +369,17 @@ def root_about(factor: Factor, shift: Array) -> tuple[Array, Array]:
     In a triangle, only the row that belongs to the ones column changes.
     """
     counts = factor.counts
-    if factor.rows:
-        return factor.rows.design(shift, counts.intercept)
+    rows = factor.rows
+    M = counts.n_features
+    xp = array_namespace(shift)
+    if rows:
+        root = rows.root_weight[:, None]
+        ones = [root] if counts.intercept else []
+        return xp.concat([*ones, rows.features(shift[:M])], axis=1), root * (rows.T - shift[M:])
     R = factor.triangle.R
     QtT = factor.triangle.QtT
-    M = counts.n_features
     if not counts.intercept or R.shape[0] == 0:
         return R, QtT
-    xp = array_namespace(R)
     moved = R[0, 0] * (counts.shift - shift)
     top = xp.concat([R[0, :1], R[0, 1:] + moved[:M]])[None, :]
     return xp.concat([top, R[1:, :]]), xp.concat([(QtT[0, :] + moved[M:])[None, :], QtT[1:, :]])

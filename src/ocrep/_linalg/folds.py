@@ -1,32 +1,18 @@
-"""Exact k-fold cross-validation without a second reading of the rows: one factor per fold, merged in all but one.
+"""Which fold of cross-validation a row falls into: `FoldPlan`, and the hash of rows behind it.
 
-Which fold. Each row belongs to one fold, decided by the row itself: by a seeded hash of its inputs ("content"), of its
-group, or by its number. The hash of a row is Σ_j f(x_j)·m_j modulo 2⁶⁴, with odd multipliers m_j from the seed and f
-the bits of the float64 x_j, mixed; the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014) makes a sum even, and
-its upper half modulo k is the fold. A sum does not depend on the order of the columns' reading, f(0) = 0 leaves out
-what a sparse row leaves out, and integers wrap around in the same way on every machine and device: so a row falls into
-the same fold wherever and in whichever block it is read.
-
-Complements. The rows outside fold v have the merge of the other factors as their factor. Merges of the folds before v
-and behind v are running ones (prefixes and suffixes), so all k complements cost 3k − 6 merges, and not k(k − 2); they
-are merged, never subtracted, since a difference would lose the digits that cancel.
-
-Held-out errors. With R_v and Q_vᵀT of fold v and the weights W that the complement gives,
-
-    Σ w‖t − hW‖² over fold v = ‖Q_vᵀT − R_v·W‖² + (the residual lengths of fold v)²,
-
-exactly, since orthogonal matrices keep lengths: as if each of the k models had been fitted and had predicted its fold,
-for any γ. The spectrum of the complement turns every further γ into a few products of size M (`Factor.held_out`). Where
-all rows together are fewer than the features, the same is done with their inner products (`wide.py`).
+Each row belongs to one fold, decided by the row itself: by a seeded hash of its inputs ("content"), of its group, or by
+its number. The hash of a row is Σ_j f(x_j)·m_j modulo 2⁶⁴, with odd multipliers m_j from the seed and f the bits of the
+float64 x_j, mixed; the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014) makes a sum even, and its upper half
+modulo k is the fold. A sum does not depend on the order of the columns' reading, f(0) = 0 leaves out what a sparse row
+leaves out, and integers wrap around in the same way on every machine and device: so a row falls into the same fold
+wherever and in whichever block it is read.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property, reduce
-from itertools import accumulate
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -36,17 +22,10 @@ from scipy import sparse
 
 from ocrep._errors import pick
 from ocrep._linalg.arrays import Array, array_namespace, device_of, to_host
-from ocrep._linalg.counts import PIECE_ENTRIES
-from ocrep._linalg.factor import Factor
-from ocrep._linalg.parallel import Item, Result, at_once, row_slices
-from ocrep._linalg.spectrum import HeldOut, Spectrum
-from ocrep._linalg.wide import fits_of_folds
+from ocrep._linalg.parallel import PIECE_ENTRIES, row_slices
 
 if TYPE_CHECKING:
     from ocrep._rows.block import Block
-
-# Where each fold costs more products than this, it gets a thread of its own.
-_MANY_PRODUCTS = 2**24
 
 # ------------------------------------------------------------------------------
 # A seeded hash of the numbers in each row: the same for every library, order and cutting, and for sparse rows.
@@ -100,11 +79,8 @@ def mixed(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def upper_half(sums: np.ndarray | Array) -> np.ndarray | Array:
-    """The upper 32 bits of the mixed sums, on the device of the sums."""
-    if isinstance(sums, np.ndarray):
-        return mixed(sums) >> np.uint64(32)
-    x = sums
+def _mixed_on_device(x: Array) -> Array:
+    """The upper 32 bits of `mixed`, for the signed integers of a device."""
     for by, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ _shifted(x, by)) * (factor - (1 << 64))  # signed products wrap around as unsigned ones do
     return _shifted(x ^ _shifted(x, 31), 32)
@@ -198,8 +174,10 @@ class FoldPlan:
 
         The hash is `hash_sums` and the finaliser of splitmix64.
         """
-        half = upper_half(hash_sums(X, multipliers(self.seed, X.shape[1])))
-        return (half % np.uint64(self.n_folds)).astype(np.intp) if isinstance(half, np.ndarray) else half % self.n_folds
+        sums = hash_sums(X, multipliers(self.seed, X.shape[1]))
+        if not isinstance(sums, np.ndarray):
+            return _mixed_on_device(sums) % self.n_folds
+        return ((mixed(sums) >> np.uint64(32)) % np.uint64(self.n_folds)).astype(np.intp)
 
 
 def fold_numbers(block: Block, plan: FoldPlan) -> np.ndarray | Array:
@@ -223,165 +201,3 @@ def split_by_fold(block: Block, plan: FoldPlan | None) -> Iterator[tuple[int, Bl
         start = stop - int(counts[v])
         if stop > start:
             yield v, ordered[start:stop]
-
-
-# ------------------------------------------------------------------------------
-# `FoldFactors`: a factor for each fold, and what follows from them: complements, their spectra, held-out errors.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FoldFactors:
-    """One factor per fold; a fold without rows has None."""
-
-    plan: FoldPlan
-    factors: tuple[Factor | None, ...]
-    n_read: int = 0
-    """Rows seen, with the rows of zero weight."""
-
-    def __repr__(self) -> str:
-        return f"FoldFactors(n_folds={self.plan.n_folds}, seed={self.plan.seed}, n_rows={self.n_read})"
-
-    def merge(self, other: FoldFactors) -> FoldFactors:
-        factors = tuple(a.merge(b) if a and b else a or b for a, b in zip(self.factors, other.factors, strict=True))
-        return FoldFactors(self.plan, factors, self.n_read + other.n_read)
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        named = {
-            f"fold{v}.{name}": array for v, f in enumerate(self.factors) if f for name, array in f.to_arrays().items()
-        }
-        plan = self.plan
-        numbers = (plan.n_folds, plan.seed, SPLITS.index(plan.split), plan.block_length or 0, self.n_read)
-        return {"plan": np.array(numbers), **named}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> FoldFactors:
-        n_folds, seed, split, length, n_read = (int(value) for value in arrays["plan"])
-        factors = []
-        for v in range(n_folds):
-            prefix = f"fold{v}."
-            mine = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            factors.append(Factor.from_arrays(mine) if mine else None)
-        return cls(FoldPlan(n_folds, seed, SPLITS[split], length or None), tuple(factors), n_read)
-
-    def merged(self) -> Factor:
-        if "_merged" not in self.__dict__:
-            # Without a row of positive weight, the factors still say how many rows were seen.
-            self.__dict__["_merged"] = reduce(Factor.merge, self._filled or tuple(filter(None, self.factors)))
-        return self.__dict__["_merged"]
-
-    @cached_property
-    def _wide_fits(self) -> tuple[HeldOut, ...] | None:
-        """Each fold as the others predict it, where all rows together are fewer than the features; else None."""
-        filled = self._filled
-        kept = [(factor.rows, factor.counts) for factor in filled if factor.rows]
-        n_rows = sum(rows.n_rows for rows, _ in kept)
-        if not len(filled) == len(kept) > 1 or n_rows >= filled[0].n_features:
-            return None
-        problem = self.merged().problem
-        return None if problem is None else fits_of_folds(problem, kept)
-
-    def leading(self, n_features: int) -> FoldFactors:
-        """The same folds for the first `n_features` features; the complements are cut, not merged anew."""
-        cut = replace(self, factors=tuple(f and f.leading(n_features) for f in self.factors))
-        cut.__dict__["_whole"] = self
-        return cut
-
-    @cached_property
-    def training(self) -> tuple[Factor, ...]:
-        """For each fold that can be held out, the factor of the others."""
-        filled = self._filled
-        whole = self.__dict__.get("_whole")
-        if len(filled) < 2:
-            return ()
-        if whole is not None:
-            return tuple(factor.leading(filled[0].n_features) for factor in whole.training)
-        before = list(accumulate(filled[:-1], Factor.merge))
-        after = list(accumulate(filled[:0:-1], Factor.merge))[::-1]
-        middle = (a.merge(b) for a, b in zip(before, after[1:], strict=False))
-        return (after[0], *middle, before[-1])
-
-    @cached_property
-    def spectra(self) -> tuple[Spectrum, ...]:
-        """For each fold that can be held out, the spectrum of the others."""
-        if self._wide_fits is not None:
-            return tuple(fit.spectrum for fit in self._wide_fits)
-        return tuple(factor.spectrum() for factor in self.training)
-
-    @property
-    def n_targets(self) -> int:
-        return self._filled[0].counts.n_targets
-
-    @property
-    def weight_sums(self) -> tuple[float, ...]:
-        """Total weight of each held-out fold."""
-        return tuple(factor.counts.weight_sum for factor in self._filled)
-
-    @cached_property
-    def fits(self) -> tuple[HeldOut, ...]:
-        """Each fold as the others predict it."""
-        if self._wide_fits is not None:
-            return self._wide_fits
-        one = self._filled[0]
-        return _for_each(lambda pair: pair[0].held_out(pair[1]), list(held_out(self)), one, one.n_features)
-
-    def squared_errors(self, gamma: Array) -> Array:
-        """Σ w‖t − prediction‖² over each held-out fold, folds × γ, as if the weights had been refitted without it."""
-        xp = array_namespace(gamma)
-        columns = gamma.shape[0] * self.n_targets
-
-        def errors(fit: HeldOut) -> Array:
-            return xp.sum(fit.squared_errors(gamma[:, None]), axis=1)
-
-        return xp.stack(_for_each(errors, self.fits, self._filled[0], columns))
-
-    @property
-    def filled(self) -> tuple[int, ...]:
-        """The numbers of the folds that hold rows of positive weight."""
-        return tuple(v for v, factor in enumerate(self.factors) if factor is not None and factor.counts.n_rows)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out of pickles and copies what can be computed again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @property
-    def _filled(self) -> tuple[Factor, ...]:
-        return tuple(factor for factor in self.factors if factor is not None and factor.counts.n_rows)
-
-
-def _for_each(
-    function: Callable[[Item], Result], items: Sequence[Item], like: Factor, columns: int
-) -> tuple[Result, ...]:
-    """function(item) of each fold's item, on threads if a product of `columns` columns with M × M is worth one."""
-    large = isinstance(like.counts.shift, np.ndarray) and columns * like.n_features**2 > _MANY_PRODUCTS
-    return tuple(at_once(function, items) if large else map(function, items))
-
-
-def held_out(folds: FoldFactors) -> Iterator[tuple[Factor, Spectrum]]:
-    """Each fold that holds rows, with the spectrum of the others."""
-    yield from zip((folds.factors[v] for v in folds.filled), folds.spectra, strict=True)
-
-
-def known_folds(
-    plan: FoldPlan, factors: tuple[Factor | None, ...], n_read: int, training: Iterable[tuple[Factor, Spectrum]]
-) -> FoldFactors:
-    """Folds whose complements and their spectra were computed with them, by a route that had to prove both."""
-    folds = FoldFactors(plan, factors, n_read)
-    complements, spectra = zip(*training, strict=True)
-    folds.__dict__["training"] = complements
-    folds.__dict__["spectra"] = spectra
-    return folds
-
-
-# ------------------------------------------------------------------------------
-# Summaries of the same rows with all weights multiplied by a number, as if the rows had come with those weights.
-
-
-def reweighted(factor: Factor, by: float) -> Factor:
-    """√by·R, or the rows themselves with √by·√w; weights that were frequencies no longer are."""
-    root = by**0.5
-    rows = factor.rows
-    return Factor(
-        None if factor.triangular is None else factor.triangular.scaled(root),
-        replace(factor.counts, weight_sum=by * factor.counts.weight_sum, whole_weights=False),
-        None if rows is None else replace(rows, root_weight=root * rows.root_weight),
-    )

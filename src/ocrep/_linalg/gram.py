@@ -29,10 +29,11 @@ from typing import TypeAlias
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, Array, array_namespace, cholesky, device_of, times_inverse
-from ocrep._linalg.counts import Counts, Encoded
 from ocrep._linalg.factor import Factor
+from ocrep._linalg.rows import Counts, Encoded
 from ocrep._linalg.spectrum import Spectrum, StoredVectors, spectrum_of
 from ocrep._linalg.triangle import (
+    RESIDUAL_SHARE,
     Products,
     Triangle,
     diagonal_ratio,
@@ -44,9 +45,8 @@ from ocrep._linalg.triangle import (
 
 # Squaring H costs σ_p a relative error of about ε·κ²/2: 3·10⁻⁷ at this κ, so that γ = σ₁σ_p is right to 10⁻⁶.
 PROVED_CONDITION = 5e4
-# ‖r‖ may be wrong by this much of ‖T‖, and rss = ‖T‖² − … is not read off a difference smaller than that.
+# ‖r‖ may be wrong by this much of ‖T‖.
 RESIDUAL_ERROR = 1e-10
-RESIDUAL_SHARE = 1e-4
 # A·R₁⁻¹ with an R₁ from a shifted Cholesky is as good as reflections up to this κ(A).
 REFINED_CONDITION = 1e12
 # Rows like the rows of the first block leave κ(A·R₁⁻¹) near 1; up to here its Gram matrix costs σ_p at most 10⁻¹⁰.

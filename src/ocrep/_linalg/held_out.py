@@ -18,24 +18,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of
-from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers, held_out
+from ocrep._linalg.fold_factors import FoldFactors, held_out
+from ocrep._linalg.folds import FoldPlan, fold_numbers
 from ocrep._linalg.parallel import chunk_rows
-from ocrep._linalg.rows import ChunkEncoder, Encoder, accumulate
+from ocrep._linalg.rows import ChunkEncoder, Encoded, Encoder, cut, summarize
+from ocrep._linalg.solve import Route
 from ocrep._linalg.spectrum import Spectrum, row_of, summed_as
 
 if TYPE_CHECKING:
     from ocrep._rows.block import Block
     from ocrep._rows.memory import Rows
-
-Route: TypeAlias = Literal["gram", "refined", "reflections"]
-"""How factors came about: by Cholesky of Gram matrices, of Gram matrices of preconditioned rows, or by reflections."""
 
 # Errors are right to this much of the squares of the held-out targets.
 HELD_OUT_ERROR = 1e-10
@@ -49,7 +47,7 @@ def errors_from_rows(folds: FoldFactors, gamma: float | np.ndarray, rows: Rows, 
     All factors must be about one shift, as those from Gram matrices are.
     """
     fits = [_FoldFit.of(fold, spectrum, gamma) for fold, spectrum in held_out(folds)]
-    sums = accumulate(rows, encoder, HeldOutSums.of_no_rows(folds, fits))
+    sums = summarize(rows, encoder, HeldOutSums.of_no_rows(folds, fits))
     return [fit.corrected(sums, number) for number, fit in enumerate(fits)]
 
 
@@ -180,14 +178,15 @@ class HeldOutSums:
         B = array_namespace(fits[0].B).concat([fit.B for fit in fits], axis=1)
         return cls(folds.plan, folds.filled, counts.shift, counts.intercept, B)
 
-    def chunk_size(self, encoder: Encoder, workers: int) -> int:
-        assert encoder.n_features is not None
+    def chunk_size(self, encoder: Encoder, workers: int) -> int | None:
+        if encoder.n_features is None:
+            return None
         width = max(encoder.n_features, self.B.shape[1])
         return chunk_rows(width, workers, copies=self.copies, n_held=self.n_matrices)
 
     def add(self, block: Block, chunks: ChunkEncoder) -> HeldOutSums:
         sums = self
-        for chunk in chunks.cut(block):
+        for chunk in cut(block, chunks.size):
             encoded, scratch = chunks.in_workspace(chunk)
             sums = sums._plus(*self._of(Encoded.of(*encoded), fold_numbers(chunk, self.plan), scratch))
         return sums

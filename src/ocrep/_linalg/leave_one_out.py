@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,12 +38,14 @@ from ocrep._linalg.arrays import (
     to_device_of,
     to_host,
 )
-from ocrep._linalg.counts import Encoded
 from ocrep._linalg.parallel import slices_of
-from ocrep._linalg.rows import EncodedRows
+from ocrep._linalg.rows import Encoded, EncodedRows
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum, row_of
 from ocrep._linalg.triangle import rank_tolerance
+
+if TYPE_CHECKING:
+    from ocrep._rows.block import Block
 
 # ------------------------------------------------------------------------------
 # Rows of high leverage: their leave-one-out errors from a fit of the other rows, since 1 − h would be rounding noise.
@@ -319,6 +322,9 @@ class _SetAside:
     rows: EncodedRows
     gamma: float
     """The smallest γ that is asked for."""
+    _starts: list[int] = field(default_factory=list)
+    """The number of the first row of each block among all rows."""
+    _n_rows: int = 0
     _places: list[np.ndarray] = field(default_factory=list)
     """Their row numbers in each block."""
     _met: list[tuple[_Block, Array]] = field(default_factory=list)
@@ -330,6 +336,8 @@ class _SetAside:
         """Keep the rows of a block that have too much noise."""
         places = np.flatnonzero(to_host(block.noise) > MOST_NOISE)
         self._places.append(places)
+        self._starts.append(self._n_rows)
+        self._n_rows += encoded.H.shape[0]
         self._frequencies = self._frequencies and block.frequencies
         if len(places):
             self._met.append((block.some(places), as_float64(take_rows(encoded[0], places))))
@@ -346,11 +354,13 @@ class _SetAside:
             return None
         xp = array_namespace(self.spectrum.sigma)
         chosen = np.flatnonzero(np.concatenate(self._chosen()))
-        parts = [(H, block.T, block.root_weight**2) for block, H in self._met]
-        H, T, weight = (take_rows(xp.concat(list(part)), chosen) for part in zip(*parts, strict=True))
-        left_out = [places[mine] for places, mine in zip(self._places, self._chosen(), strict=True)]
-        rows: Any = _WithoutRows(self.rows, left_out)
-        others = solve(rows, self.rows.encoder, intercept=self.spectrum.intercept_fitted)
+        met = [(H, block.T, block.root_weight**2) for block, H in self._met]
+        H, T, weight = (take_rows(xp.concat(list(part)), chosen) for part in zip(*met, strict=True))
+        parts = zip(self._starts, self._places, self._chosen(), strict=True)
+        numbers = np.concatenate([start + places[mine] for start, places, mine in parts])
+        encoder = self.rows.encoder
+        encoder = replace(encoder, code=partial(_without, numbers, encoder.code))
+        others = solve(self.rows.rows, encoder, intercept=self.spectrum.intercept_fitted)
         return HighLeverage.of(others.spectrum, H, T, weight, one=one and self._frequencies)
 
     def put(self, blocks: list[Array], values: Array) -> list[Array]:
@@ -374,25 +384,14 @@ class _SetAside:
         return np.split(chosen, np.cumsum([len(places) for places in self._places])[:-1])
 
 
-class _WithoutRows:
-    """Rows of which some get no weight; they are found by their numbers in each block, so blocks are cut as before."""
-
-    local = True
-    n_in_memory = None
-
-    def __init__(self, rows: EncodedRows, left_out: list[np.ndarray]) -> None:
-        self._rows = rows
-        self._left_out = left_out
-
-    def blocks(self, code: Any, size: int) -> Iterator[Any]:
-        for block, left_out in zip(self._rows.read(), self._left_out, strict=True):
-            counted = np.ones(len(block))
-            counted[left_out] = 0.0
-            counted = to_device_of(block.y, counted)
-            yield replace(block, weight=counted if block.weight is None else counted * block.weight)
-
-    def accumulate(self, step: Callable[..., Any], merge: Callable[..., Any]) -> Any:
-        return step(self)
+def _without(numbers: np.ndarray, code: Callable[[Block], Block], block: Block) -> Block:
+    """Coded rows, of which some get no weight; `numbers` are theirs among all rows."""
+    coded = code(block)
+    mine = numbers - block.first
+    counted = np.ones(len(coded))
+    counted[mine[(mine >= 0) & (mine < len(coded))]] = 0.0
+    counted = to_device_of(coded.y, counted)
+    return replace(coded, weight=counted if coded.weight is None else counted * coded.weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

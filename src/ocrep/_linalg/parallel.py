@@ -31,7 +31,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from threading import Condition, Event, Lock, Thread
+from threading import Condition, Event, Lock, RLock, Thread
 from typing import Any, TypeVar
 
 from joblib import cpu_count
@@ -42,6 +42,8 @@ Result = TypeVar("Result")
 
 # About 16 MB of float64: large enough for BLAS-3 to run at full speed, small enough to stay near the caches.
 BLOCK_ENTRIES = 2**21
+# 2 MB of float64: numbers that are converted to float64 or hashed are taken in pieces of this size.
+PIECE_ENTRIES = 2**18
 # 1 MB of float64: what a core holds in its own cache.
 THREAD_ENTRIES = 2**17
 # Fewer rows at a time would cost more in calls than they save in memory.
@@ -146,25 +148,24 @@ def on_chunks(worker: Callable[[int], Callable[[slice], None]], n_rows: int, row
                 done.result()
 
 
-def accumulate(
+def share_items(
     step: Callable[[State | None, Item], State],
     items: Iterable[Item],
     workers: int,
-    start: State | None = None,
     *,
     waiting: int = 2,
     states_each: int = 1,
 ) -> list[State]:
     """Fold items into as many states as there are workers, or a multiple of that; the states come back in their order.
 
-    There are fewer workers where others are at work meanwhile. The first state is `start`, so that one worker is a
-    plain fold. The states take turns at the items, and which item goes where does not depend on timing: the same number
-    of workers gives the same bits. Who works on a state does: whoever is free, so that with several states for each
-    worker a slow one does not make the others wait. At most `waiting` items wait for each worker. If a worker or the
-    reading of items fails, the others stop after the item they work on.
+    There are fewer workers where others are at work meanwhile; one worker is a plain fold. The states take turns at the
+    items, and which item goes where does not depend on timing: the same number of workers gives the same bits. Who
+    works on a state does: whoever is free, so that with several states for each worker a slow one does not make the
+    others wait. At most `waiting` items wait for each worker. If a worker or the reading of items fails, the others
+    stop after the item they work on.
     """
     with _BLAS.divided_among(workers) as workers:
-        states: list[State | None] = [start, *[None] * (workers * states_each - 1)] if workers > 1 else [start]
+        states: list[State | None] = [None] * (workers * states_each if workers > 1 else 1)
         if workers < 2:
             for item in items:
                 states[0] = step(states[0], item)
@@ -294,7 +295,7 @@ class _Blas:
     """BLAS limited to one thread while several workers compute, and the number of these workers in the process."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._users = 0
         """Callers that have limited BLAS; the last of them lifts the limit."""
         self._in_use = 0
@@ -305,16 +306,13 @@ class _Blas:
 
     def free_workers(self) -> int:
         with self._lock:
-            return self._free()
-
-    def _free(self) -> int:
-        return max(1, (self._threads if self._users else _blas_threads()) - self._in_use)
+            return max(1, (self._threads if self._users else _blas_threads()) - self._in_use)
 
     @contextmanager
     def divided_among(self, most: int) -> Iterator[int]:
         """At most `most` workers, counted and taken under one lock, so that two callers do not get the same ones."""
         with self._lock:
-            workers = min(most, self._free())
+            workers = min(most, self.free_workers())
             if workers > 1:
                 self._enter(workers)
         try:

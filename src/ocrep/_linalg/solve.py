@@ -24,13 +24,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import accumulate as running
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, known_folds, split_by_fold
+from ocrep._linalg.fold_factors import FoldFactors, known_folds
+from ocrep._linalg.folds import FoldPlan, split_by_fold
 from ocrep._linalg.gram import (
     GramSums,
     PreconditionedSums,
@@ -40,16 +40,18 @@ from ocrep._linalg.gram import (
     refined,
     shifted_root,
 )
-from ocrep._linalg.held_out import Route
 from ocrep._linalg.parallel import at_once, chunk_rows, one_blas_thread, room
-from ocrep._linalg.rows import Checkpoint, ChunkEncoder, Encoder, accumulate, first_block
+from ocrep._linalg.rows import ChunkEncoder, Encoded, Encoder, cut, first_block, summarize
 from ocrep._linalg.spectrum import Spectrum
 
 if TYPE_CHECKING:
     from ocrep._rows.block import Block
     from ocrep._rows.memory import Rows
+    from ocrep._training.checkpoint import FileCheckpoint
 
 SOLVERS = ("auto", "gram", "qr")
+Route: TypeAlias = Literal["gram", "refined", "reflections"]
+"""How factors came about: by Cholesky of Gram matrices, of Gram matrices of preconditioned rows, or by reflections."""
 
 # More folds than this would need as many eigenvalue problems for their proofs, and most hold too few rows for one.
 MANY_FOLDS = 20
@@ -104,12 +106,12 @@ class ByFold:
     def of_sums(cls, empty: GramSums | PreconditionedSums, plan: FoldPlan | None) -> ByFold:
         """Sums of no rows."""
         route: Route = "gram" if isinstance(empty, GramSums) else "refined"
-        return cls(route, empty.counts.intercept, plan, (empty,) * _n_folds(plan))
+        return cls(route, empty.counts.intercept, plan, (empty,) * (1 if plan is None else plan.n_folds))
 
     @classmethod
     def reflections(cls, intercept: bool, plan: FoldPlan | None) -> ByFold:
         """Factors of no rows."""
-        return cls("reflections", intercept, plan, (None,) * _n_folds(plan))
+        return cls("reflections", intercept, plan, (None,) * (1 if plan is None else plan.n_folds))
 
     @property
     def n_matrices(self) -> int:
@@ -127,9 +129,10 @@ class ByFold:
     def merges_in_pairs(self) -> bool:
         return self.route == "reflections"
 
-    def chunk_size(self, encoder: Encoder, workers: int) -> int:
+    def chunk_size(self, encoder: Encoder, workers: int) -> int | None:
         width = encoder.n_features
-        assert width is not None
+        if width is None:
+            return None
         if self.route != "reflections":
             # Many targets at a time would need more memory than they save time.
             wide = max(width, encoder.n_targets // 8)
@@ -144,20 +147,21 @@ class ByFold:
     def add(self, block: Block, chunks: ChunkEncoder) -> ByFold:
         summaries = list(self.summaries)
         for v, rows in split_by_fold(block, self.plan):
-            for chunk in chunks.cut(rows):
-                summaries[v] = self._added(summaries[v], chunk, chunks)
+            for chunk in cut(rows, chunks.size):
+                so_far = summaries[v]
+                if self.route != "reflections":
+                    summaries[v] = so_far.add(*chunks.in_workspace(chunk))
+                elif len(chunk) < (chunks.encoder.n_features or 0):
+                    # Rows fewer than features are kept as they are, so they must not lie in memory that is used again.
+                    # The rows of a fold were copied when they were cut out; without folds H may be a view of a user's
+                    # array.
+                    kept = chunks.encoder.encode(chunk)
+                    copy = self.plan is None
+                    summaries[v] = Factor.fold([kept], intercept=self.intercept, start=so_far, copy=copy)
+                else:
+                    encoded, scratch = chunks.in_workspace(chunk)
+                    summaries[v] = Factor.fold([encoded], intercept=self.intercept, start=so_far, scratch=scratch)
         return replace(self, summaries=tuple(summaries), n_read=self.n_read + len(block))
-
-    def _added(self, summary: Any, chunk: Block, chunks: ChunkEncoder) -> Any:
-        if self.route != "reflections":
-            return summary.add(*chunks.in_workspace(chunk))
-        # Rows fewer than features are kept as they are, so they must not lie in memory that is used again.
-        if len(chunk) < (chunks.encoder.n_features or 0):
-            # The rows of a fold were copied when they were cut out; without folds H may be a view of a user's array.
-            kept = chunks.in_new_memory(chunk)
-            return Factor.fold([kept], intercept=self.intercept, start=summary, copy=self.plan is None)
-        encoded, scratch = chunks.in_workspace(chunk)
-        return Factor.fold([encoded], intercept=self.intercept, start=summary, scratch=scratch)
 
     def merge(self, other: ByFold) -> ByFold:
         pairs = zip(self.summaries, other.summaries, strict=True)
@@ -218,7 +222,7 @@ def solve(
     *,
     intercept: bool,
     solver: str = "auto",
-    checkpoint: Checkpoint | None = None,
+    checkpoint: FileCheckpoint | None = None,
 ) -> Factored:
     """Factor rows, and each of their folds.
 
@@ -229,17 +233,16 @@ def solve(
     few_threads = one_blas_thread if (encoder.n_features or math.inf) <= _NARROW else nullcontext
     opened = None
 
-    def accumulated(start: ByFold, *, saved: bool = True) -> ByFold:
+    def summarized(start: ByFold, *, saved: bool = True) -> ByFold:
         nonlocal opened
         blocks, opened = opened, None
         if checkpoint is not None and saved:
-            size = None if encoder.n_features is None else start.chunk_size(encoder, 1)
-            return checkpoint.run(start, ChunkEncoder(encoder, size))
-        return accumulate(rows, encoder, start, blocks)
+            return checkpoint.run(start, ChunkEncoder(encoder, start.chunk_size(encoder, 1)))
+        return summarize(rows, encoder, start, blocks)
 
     def preconditioned(empty: PreconditionedSums, *, of_first_block: bool) -> Factored | None:
         # R₁ of the Gram matrix comes after a reading that was saved already.
-        sums = accumulated(ByFold.of_sums(empty, plan), saved=of_first_block)
+        sums = summarized(ByFold.of_sums(empty, plan), saved=of_first_block)
         # R₁ of all rows fits all rows. R₁ of the first block may not, and R₁ of either may not fit a single fold.
         judged = [sums.total()] if plan is None else [sums.total(), *sums.filled()]
         if (of_first_block or plan is not None) and not all(map(are_alike, judged)):
@@ -257,7 +260,7 @@ def solve(
             if isinstance(start, PreconditionedSums):
                 found = preconditioned(start, of_first_block=True)
             elif start is not None:
-                grams = accumulated(ByFold.of_sums(start, plan))
+                grams = summarized(ByFold.of_sums(start, plan))
                 if checkpoint is not None:
                     checkpoint.save(grams)
                 found = _factored(grams, proved, few_threads)
@@ -272,7 +275,7 @@ def solve(
                     found = preconditioned(PreconditionedSums.about(R1, total.counts), of_first_block=False)
     if found is not None:
         return found
-    return accumulated(ByFold.reflections(intercept, plan)).factored()
+    return summarized(ByFold.reflections(intercept, plan)).factored()
 
 
 def _start(
@@ -318,10 +321,6 @@ def _factored(
     of_filled = iter(rest[len(filled) :])
     factors = tuple(next(of_filled) if some.counts.n_rows else None for some in sums.summaries)
     return Factored(whole[0], known_folds(sums.plan, factors, sums.n_read, complements), whole[1], sums.route)
-
-
-def _n_folds(plan: FoldPlan | None) -> int:
-    return 1 if plan is None else plan.n_folds
 
 
 def _merge(one: Any, other: Any) -> Any:

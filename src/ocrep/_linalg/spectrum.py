@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -40,8 +40,11 @@ from ocrep._linalg.arrays import (
     take_rows,
     to_host,
 )
-from ocrep._linalg.counts import Counts
 from ocrep._linalg.parallel import slices_of
+
+if TYPE_CHECKING:
+    from ocrep._linalg.rows import Counts
+    from ocrep._linalg.wide import RowVectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,48 +62,36 @@ class Solution:
     """μ(H^reg): a number, or an array of one for each target if γ is."""
 
 
-@runtime_checkable
-class RightVectors(Protocol):
-    """V of H = UΣVᵀ, which rows fewer than features never form unless asked."""
-
-    @property
-    def n_features(self) -> int:
-        """Rows of V."""
-
-    def transposed(self) -> Array:
-        """Vᵀ, p × M."""
-
-    def squared_columns(self, sigma: Array) -> Array:
-        """The squared length of each column of H = UΣVᵀ."""
-
-    def times(self, x: Array) -> Array:
-        """V·x for x of shape (…, p, k)."""
-
-    def coordinates(self, H: Array) -> Array:
-        """H·V."""
+# V of H = UΣVᵀ, which rows fewer than features never form unless asked.
+RightVectors: TypeAlias = "StoredVectors | RowVectors"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredVectors:
-    """V as an array."""
+    """V as an array; `RowVectors` has the same methods."""
 
     Vt: Array
 
     @property
     def n_features(self) -> int:
+        """Rows of V."""
         return int(self.Vt.shape[1])
 
     def transposed(self) -> Array:
+        """Vᵀ, p × M."""
         return self.Vt
 
     def squared_columns(self, sigma: Array) -> Array:
+        """The squared length of each column of H = UΣVᵀ."""
         return array_namespace(sigma).sum((sigma[:, None] * self.Vt) ** 2, axis=0)
 
     def times(self, x: Array) -> Array:
+        """V·x for x of shape (…, p, k)."""
         V = array_namespace(x).matrix_transpose(self.Vt)
         return V @ x if x.ndim == 2 else matmul_each(V, x)
 
     def coordinates(self, H: Array) -> Array:
+        """H·V."""
         xp = array_namespace(H)
         return xp.matmul(H, xp.matrix_transpose(self.Vt))
 
@@ -225,7 +216,7 @@ class Spectrum:
     @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def gain(self, gamma: float | Array) -> Array:
         """Gain D = σ/(σ² + γ), the singular values of H^reg (eq. 21), written so that σ² cannot underflow."""
-        return 1.0 / (self.sigma + _per_direction(gamma, self.sigma) / self.sigma)
+        return 1.0 / (self.sigma + _as_array(gamma, self.sigma)[..., None] / self.sigma)
 
     @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def filter(self, gamma: float | Array) -> Array:
@@ -235,7 +226,7 @@ class Spectrum:
     @function_of_gamma("array of shape (…, p)", "One number for each direction.")
     def shrinkage(self, gamma: float | Array) -> Array:
         """Part of each direction left in the residual, γ/(σ² + γ); 1 − filter would cancel."""
-        return _per_direction(gamma, self.sigma) / self.sigma * self.gain(gamma)
+        return _as_array(gamma, self.sigma)[..., None] / self.sigma * self.gain(gamma)
 
     @function_of_gamma("array of shape (…)", "One number for each γ.")
     def dof(self, gamma: float | Array) -> Array:
@@ -273,7 +264,7 @@ class Spectrum:
     def condition(self, gamma: float | Array = 0.0) -> Array:
         """Condition number μ(H^reg) = D_max/D_min (eq. 26); γ = 0 gives μ(H) = σ₁/σ_p; NaN when H is zero."""
         xp = array_namespace(self.sigma)
-        gamma = _per_direction(gamma, self.sigma)
+        gamma = _as_array(gamma, self.sigma)[..., None]
         if not self.rank:
             return gamma[..., 0] * math.nan
         # D rises up to σ = √γ and falls beyond: only the σ next to √γ and the two at the ends matter.
@@ -345,22 +336,6 @@ def _as_array(gamma: float | Array, sigma: Array) -> Array:
     xp = array_namespace(sigma)
     dtype = xp.complex128 if "complex" in str(getattr(gamma, "dtype", "")) else xp.float64
     return xp.asarray(gamma, dtype=dtype, device=device_of(sigma))
-
-
-def _per_direction(gamma: float | Array, sigma: Array) -> Array:
-    """γ with one more axis, for the directions."""
-    return _as_array(gamma, sigma)[..., None]
-
-
-def sizes_of(spectrum: Spectrum) -> dict[str, float]:
-    """The largest singular value, target and unregularized weight: all 0 when H is zero."""
-    xp = array_namespace(spectrum.sigma)
-    targets = float(xp.max(xp.abs(spectrum.UtT))) if spectrum.rank else 0.0
-    return {
-        "features": spectrum.largest,
-        "targets": targets,
-        "weights": targets / spectrum.smallest if spectrum.rank else 0.0,
-    }
 
 
 # ------------------------------------------------------------------------------
@@ -509,27 +484,28 @@ def squared_errors(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[A
     formed only for as many combinations as the gains need: far below or above all eigenvalues, they hardly differ.
     """
     xp = array_namespace(P)
-    if gamma.shape[1] > 1 or min(gamma.shape[0], T.shape[1], *P.shape) < _FEW or gamma.dtype == xp.complex128:
-        return _gamma_by_gamma(P, Z, T, gamma, gain)
-    order = np.argsort(to_host(gamma[:, 0]), kind="stable")
-    errors = [
-        _by_combinations(P, Z, T, weights, combinations)
-        for weights, combinations in _low_rank_factors(gain(take_rows(gamma, order)[:, 0]))
-    ]
-    return take_rows(xp.concat(errors), np.argsort(order, kind="stable"))
-
-
-def _gamma_by_gamma(P: Array, Z: Array, T: Array, gamma: Array, gain: Callable[[Array], Array]) -> Array:
-    xp = array_namespace(P)
     n, p = P.shape
     G, own = gamma.shape
+    if own == 1 and min(G, T.shape[1], n, p) >= _FEW and gamma.dtype != xp.complex128:
+        order = np.argsort(to_host(gamma[:, 0]), kind="stable")
+        combined = [
+            _by_combinations(P, Z, T, weights, combinations)
+            for weights, combinations in _low_rank_factors(gain(take_rows(gamma, order)[:, 0]))
+        ]
+        return take_rows(xp.concat(combined), np.argsort(order, kind="stable"))
     errors = []
     for some in slices_of(T.shape[1], G * max(n, p, 1)):
         # Directions × γ × targets, so that all predictions are one product.
         gains = gain(gamma[:, some] if own > 1 else gamma)
         X = xp.permute_dims(gains, (2, 0, 1)) * Z[:, None, some]
-        predicted = _product(P, xp.reshape(X, (p, G * X.shape[2])))
-        error = T[:, None, some] - xp.reshape(predicted, (n, G, X.shape[2]))
+        n_targets = X.shape[2]
+        X = xp.reshape(X, (p, G * n_targets))
+        # P is real: a complex X takes two products of real matrices.
+        if X.dtype == xp.complex128:
+            predicted = xp.matmul(P, xp.real(X)) + 1j * xp.matmul(P, xp.imag(X))
+        else:
+            predicted = xp.matmul(P, X)
+        error = T[:, None, some] - xp.reshape(predicted, (n, G, n_targets))
         errors.append(xp.sum(error * error, axis=0))
     return xp.concat(errors, axis=1)
 
@@ -565,11 +541,3 @@ def _by_combinations(P: Array, Z: Array, T: Array, weights: Array, combinations:
             errors.append(xp.sum(error * error, axis=1))
         total = total + xp.concat(errors, axis=1)
     return total
-
-
-def _product(P: Array, X: Array) -> Array:
-    """PX of a real P, for a real or complex X."""
-    xp = array_namespace(P)
-    if X.dtype != xp.complex128:
-        return xp.matmul(P, X)
-    return xp.matmul(P, xp.real(X)) + 1j * xp.matmul(P, xp.imag(X))

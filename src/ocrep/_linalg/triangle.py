@@ -43,6 +43,9 @@ SMALL = 512
 # duplicated column however few there are.
 FEWEST_COLUMNS = 64
 
+# rss = ‖T‖² − … is not read off a difference smaller than this share of ‖T‖².
+RESIDUAL_SHARE = 1e-4
+
 # Features F, as arrays of columns side by side, and targets.
 DesignRows: TypeAlias = tuple[tuple[Array, ...], Array]
 

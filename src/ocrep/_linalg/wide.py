@@ -41,8 +41,8 @@ from ocrep._linalg.arrays import (
     times_inverse,
     with_rows,
 )
-from ocrep._linalg.counts import PIECE_ENTRIES, Counts, Encoded, averages
-from ocrep._linalg.parallel import at_once, row_slices
+from ocrep._linalg.parallel import PIECE_ENTRIES, at_once, row_slices
+from ocrep._linalg.rows import Counts, Encoded, averages
 from ocrep._linalg.spectrum import HeldOut, LeftVectors, Spectrum, spectrum_of
 from ocrep._linalg.triangle import least_squares_weights, svd_and_rank, without_constants
 
@@ -74,7 +74,7 @@ class WideRows:
         T = rows.T
         xp = array_namespace(H)
         weight = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if rows.weight is None else rows.weight
-        if rows.n_positive < H.shape[0]:
+        if rows.weight is not None and not bool(xp.all(weight > 0.0)):
             (index,) = xp.nonzero(weight > 0.0)
             H, T, weight = (xp.take(part, index, axis=0) for part in (H, T, weight))
         elif copy:
@@ -166,14 +166,6 @@ class WideRows:
             whole = with_rows(whole, rows, A)
         return whole
 
-    def design(self, shift: Array, intercept: bool) -> tuple[Array, Array]:
-        """√w·[1 | H − s] and √w·(T − s)."""
-        xp = array_namespace(self.T)
-        M = self.n_features
-        root = self.root_weight[:, None]
-        ones = [root] if intercept else []
-        return xp.concat([*ones, self.features(shift[:M])], axis=1), root * (self.T - shift[M:])
-
     def _scaled(self, A: Array, rows: slice) -> Array:
         """√w·A, and A itself where all weights are 1."""
         root = self.root_weight[rows]
@@ -236,7 +228,7 @@ class RowVectors:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class Complement:
     """Some rows of a problem, which are fitted, and the rows held out, which the fit predicts."""
 
     rows: WideRows
@@ -291,10 +283,10 @@ class WideProblem:
         return (self.by_inner_products(self._all) or self.by_coordinates(self._all)).spectrum
 
     @property
-    def _all(self) -> Split:
-        return Split(self.rows, self.counts, None, slice(0))
+    def _all(self) -> Complement:
+        return Complement(self.rows, self.counts, None, slice(0))
 
-    def by_inner_products(self, part: Split) -> HeldOut | None:
+    def by_inner_products(self, part: Complement) -> HeldOut | None:
         """Through the eigenvalues of AAᵀ; None unless they prove that squaring cost nothing that matters."""
         root = part.rows.root_weight
         counts = part.counts
@@ -327,7 +319,7 @@ class WideProblem:
         # Held-out rows about the mean of the fitted rows A, times V = AᵀU/σ; their products with A are part of K.
         return self._fit(part, spectrum, X - self._held_out_root(part) * _mean_of(K, part), U / sigma)
 
-    def by_coordinates(self, part: Split) -> HeldOut:
+    def by_coordinates(self, part: Complement) -> HeldOut:
         """Through L of A = LQᵀ: always right."""
         root = part.rows.root_weight
         counts = part.counts
@@ -354,15 +346,15 @@ class WideProblem:
         )
         return self._fit(part, spectrum, X - self._held_out_root(part) * mean_L, B)
 
-    def _of_part(self, X: Array, part: Split) -> tuple[Array, Array]:
+    def _of_part(self, X: Array, part: Complement) -> tuple[Array, Array]:
         """The rows of a part, and those held out, in coordinates X of all rows."""
         chosen = X if part.index is None else array_namespace(X).take(X, part.index, axis=0)
         return chosen, X[part.held_out, :]
 
-    def _held_out_root(self, part: Split) -> Array:
+    def _held_out_root(self, part: Complement) -> Array:
         return self.rows.root_weight[part.held_out, None]
 
-    def _fit(self, part: Split, spectrum: Spectrum, X: Array, B: Array) -> HeldOut:
+    def _fit(self, part: Complement, spectrum: Spectrum, X: Array, B: Array) -> HeldOut:
         T = self._held_out_root(part) * (self.rows.T[part.held_out, :] - spectrum.mean_T)
         return HeldOut(spectrum, array_namespace(X).matmul(X, B), T, 0.0 * spectrum.residual)
 
@@ -379,7 +371,9 @@ def fits_of_folds(problem: WideProblem, folds: Sequence[tuple[WideRows, Counts]]
         rows = reduce(WideRows.merge, [some for some, _ in others])
         counts = reduce(Counts.merge, [some for _, some in others])
         index = np.concatenate([np.arange(start), np.arange(stop, T.shape[0])])
-        parts.append(Split(rows, counts, array_namespace(T).asarray(index, device=device_of(T)), slice(start, stop)))
+        parts.append(
+            Complement(rows, counts, array_namespace(T).asarray(index, device=device_of(T)), slice(start, stop))
+        )
     problem.inner_products  # noqa: B018 - computed once, before the threads ask for it
     tried = at_once(problem.by_inner_products, parts)
     return tuple(fit or problem.by_coordinates(part) for fit, part in zip(tried, parts, strict=True))
@@ -461,14 +455,14 @@ def _condition_bound(C: Array, R: Array) -> float:
     return (norms[0] / norms[1] * norms[2] / norms[3]) ** 0.5 if min(norms) > 0.0 else 1.0
 
 
-def _means(part: Split) -> Array:
+def _means(part: Complement) -> Array:
     """Weighted means of [H | T]; zeros without an intercept."""
     if not part.counts.intercept or part.counts.weight_sum == 0.0:
         return 0.0 * part.counts.shift
     return part.rows.averages((part.rows.root_weight**2 / part.counts.weight_sum)[None, :])[0, :]
 
 
-def _mean_of(X: Array, part: Split) -> Array:
+def _mean_of(X: Array, part: Complement) -> Array:
     """The mean of rows √w·x of a part in any coordinates; zeros without an intercept."""
     xp = array_namespace(X)
     if not part.counts.intercept or part.counts.weight_sum == 0.0:

@@ -9,7 +9,7 @@ which group each row belongs to.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from numbers import Real
@@ -67,11 +67,15 @@ class Block:
 
     def take(self, rows: Array) -> Block:
         """Some of the rows, by their numbers in this block; where they came from is no longer known."""
-        return self._map(lambda values: take_rows(values, rows))
+        values = (self.X, self.y, self.weight, self.fold)
+        X, y, weight, fold = (None if value is None else take_rows(value, rows) for value in values)
+        return Block(X, y, weight, fold=fold)
 
     def copy(self) -> Block:
-        """The rows in memory of their own."""
-        return self._map(lambda values: values.copy())
+        """The rows in memory of their own; where they came from is no longer known."""
+        values = (self.X, self.y, self.weight, self.fold)
+        X, y, weight, fold = (None if value is None else value.copy() for value in values)
+        return Block(X, y, weight, fold=fold)
 
     def joined(self, *others: Block) -> Block:
         """These rows and the rows of other coded blocks, all on the host."""
@@ -85,11 +89,6 @@ class Block:
             weight = np.concatenate([np.ones(len(b)) if b.weight is None else b.weight for b in blocks])
         fold = None if self.fold is None else np.concatenate([block.fold for block in blocks])
         return Block(X, np.concatenate([block.y for block in blocks]), weight, fold=fold)
-
-    def _map(self, change: Callable[[Any], Any]) -> Block:
-        values = (self.X, self.y, self.weight, self.fold)
-        X, y, weight, fold = (None if value is None else change(value) for value in values)
-        return Block(X, y, weight, fold=fold)
 
     def row(self, index: int) -> str:
         """The beginning of a sentence about one row."""

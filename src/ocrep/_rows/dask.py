@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from graphlib import TopologicalSorter
-from itertools import accumulate
+from itertools import accumulate as running
 from operator import methodcaller
 from typing import Any
 from uuid import uuid4
@@ -41,7 +41,7 @@ from ocrep._rows.checks import (
     naming,
     warn_of_column,
 )
-from ocrep._rows.memory import MemoryRows, Rows, Summary, columns_of, kind_of
+from ocrep._rows.memory import MemoryRows, Merged, Rows, columns_of, kind_of
 from ocrep._rows.survey import Needs, Survey
 
 # Eight results of (M + Q)² numbers at a time keep a worker's memory small and the tree flat.
@@ -152,7 +152,7 @@ class Partitions:
         """The first partitions alone."""
         return replace(self, rows=self.rows[:n_parts])
 
-    def accumulate(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
+    def merged(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Any:
         """merge(…) in a tree over work(rows, number) of every partition; only the result comes here.
 
         The tree depends on the number of partitions alone, and so does the order of rounding.
@@ -167,7 +167,7 @@ class Partitions:
         return result
 
     def tree(self, what: str, work: Callable[..., Any], merge: Callable[..., Any]) -> Delayed:
-        """The graph of `accumulate`: one node per partition, a seventh of that for merging, and one for heavy work.
+        """The graph of `merged`: one node per partition, a seventh of that for merging, and one for heavy work.
 
         A partition is made and worked on in one node. A scheduler deals such nodes out evenly if they have a name of
         their own and no inputs; nodes with a common input would all go to the worker that has it.
@@ -251,7 +251,7 @@ def check_cluster(cause: Exception | None = None) -> None:
 def first_rows(X: Any) -> tuple[int, ...] | None:
     """The number of the first row of each partition, and of all rows last; None where their sizes are unknown."""
     sizes = X.chunks[0] if isinstance(X, da.Array) else (math.nan,)
-    return None if _unknown(sizes) else (0, *accumulate(map(int, sizes)))
+    return None if _unknown(sizes) else (0, *running(map(int, sizes)))
 
 
 def in_row_chunks(array: Any) -> Any:
@@ -401,8 +401,8 @@ class DaskRows(Rows):
 
     def accumulate(
         self,
-        step: Callable[[Rows], Summary | None],
-        merge: Callable[[Summary, Summary], Summary],
+        step: Callable[[Rows], Merged | None],
+        merge: Callable[[Merged, Merged], Merged],
         *,
         n_parts: int | None = None,
     ) -> Any:
@@ -416,7 +416,7 @@ class DaskRows(Rows):
         self, what: str, step: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], n_parts: int | None
     ) -> Any:
         some = self._partitions if n_parts is None else self._partitions.first(n_parts)
-        return some.accumulate(what, partial(_on_partition, step, self._declared, self._needs), merge)
+        return some.merged(what, partial(_on_partition, step, self._declared, self._needs), merge)
 
 
 def _on_partition(step: Callable[[Rows], Any], declared: Declared, needs: Needs, arrays: Any, number: int) -> Any:

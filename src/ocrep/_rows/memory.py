@@ -18,8 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from ocrep._linalg.arrays import array_namespace, to_host
-from ocrep._linalg.counts import Encoded
-from ocrep._linalg.rows import EncodedRows, Encoder
+from ocrep._linalg.rows import Encoded, EncodedRows, Encoder
 from ocrep._rows.block import Block, as_real, host_array, on_device, on_device_of
 from ocrep._rows.checks import as_weights, check_numeric, check_shape, checked, text_column
 from ocrep._rows.survey import Needs, Survey
@@ -28,7 +27,7 @@ from ocrep._rows.survey import Needs, Survey
 # `Rows`: the one interface to rows in memory, on a device, of a scan or of Dask.
 
 
-Summary = TypeVar("Summary")
+Merged = TypeVar("Merged")
 
 
 class Rows(ABC):
@@ -69,11 +68,11 @@ class Rows(ABC):
 
     def accumulate(
         self,
-        step: Callable[[Rows], Summary | None],
-        merge: Callable[[Summary, Summary], Summary],
+        step: Callable[[Rows], Merged | None],
+        merge: Callable[[Merged, Merged], Merged],
         *,
         n_parts: int | None = None,
-    ) -> Summary:
+    ) -> Merged:
         """The merge of step(part) over all parts, or over the first `n_parts`; rows that are read here are one part."""
         del merge, n_parts
         summary = step(self)
@@ -171,13 +170,13 @@ def columns_of(X: Any) -> tuple[str, ...] | None:
 
 
 def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any, Any, tuple[str, ...] | None]:
+    columns = None
     if hasattr(X, "columns"):
         check_shape(X.shape)
-    columns = columns_of(X)
-    types = getattr(X, "dtypes", None)
-    if types is not None and hasattr(X, "columns"):  # a data frame of pandas or polars
-        for name, dtype in zip(X.columns, types, strict=True):
-            check_numeric(name, kind_of(dtype))
+        columns = columns_of(X)
+        if getattr(X, "dtypes", None) is not None:  # a data frame of pandas or polars
+            for name, dtype in zip(X.columns, X.dtypes, strict=True):
+                check_numeric(name, kind_of(dtype))
     # scikit-learn converts; shapes and values are checked in `checks`, with the same messages for rows of every kind.
     options: dict[str, Any] = {
         "ensure_all_finite": False,

@@ -6,7 +6,7 @@ import hashlib
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn, get_args
@@ -15,9 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from ocrep._files.writing import check_names, read_arrays, replacing, unfinished
-from ocrep._linalg.held_out import Route
 from ocrep._linalg.rows import ChunkEncoder
-from ocrep._linalg.solve import ByFold
+from ocrep._linalg.solve import ByFold, Route
 from ocrep._rows.block import Block
 from ocrep._rows.memory import Rows
 from ocrep._training.recipe import Learned, Recipe
@@ -82,85 +81,19 @@ class Saved:
     arrays: dict[str, np.ndarray]
 
 
-@dataclass(slots=True, eq=False)
-class CheckpointFile:
-    """The file of one fit; `fit` identifies what is fitted."""
-
-    path: Path
-    every: float
-    fit: str
-    _saved_at: float = field(default_factory=monotonic)
-
-    def load(self) -> Saved | None:
-        """What the same fit saved; None if there is no file. Half-written files of a killed fit are removed."""
-        for part in unfinished(self.path):
-            part.unlink(missing_ok=True)
-        if not self.path.exists():
-            return None
-        if not self.path.is_file():
-            raise ValueError(f"checkpoint={str(self.path)!r} is not a file: name a file, which need not exist.")
-        try:
-            held = _held(self.path)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"{self.path} is not a checkpoint of ocrep, or a damaged one ({error}): name another file, or delete "
-                "this one if it is yours to delete."
-            ) from error
-        if str(held["format"]) != _FORMAT or str(held["stage"]) not in get_args(Route):
-            raise ValueError(f"{self.path} is a checkpoint of another version of ocrep: delete it to start anew.")
-        if str(held["fit"]) != self.fit:
-            raise ValueError(
-                f"{self.path} is the checkpoint of a fit with other parameters, columns, classes, groups or input "
-                "ranges, or of more or fewer rows: make the same call as before, or delete the file to start anew."
-            )
-        return Saved(
-            str(held["stage"]),
-            int(held["n_rows"]),
-            str(held["digest"]),
-            tuple(held["fingerprints"].tolist()),
-            {name.removeprefix(_STATE): array for name, array in held.items() if name.startswith(_STATE)},
-        )
-
-    @property
-    def due(self) -> bool:
-        return monotonic() - self._saved_at >= self.every
-
-    def save(self, saved: Saved) -> None:
-        """Write the file anew; an interrupted write leaves the old one."""
-        held = {
-            "format": np.array(_FORMAT),
-            "fit": np.array(self.fit),
-            "stage": np.array(saved.stage),
-            "n_rows": np.array(saved.n_rows),
-            "digest": np.array(saved.digest),
-            "fingerprints": np.array(saved.fingerprints, dtype=np.str_),
-            **{_STATE + name: array for name, array in saved.arrays.items()},
-        }
-        with replacing(self.path) as part, part.open("wb") as file:
-            np.savez(file, allow_pickle=False, **held)
-        self._saved_at = monotonic()
-
-    def put_off(self) -> None:
-        """Wait as long for the next save as if this one had worked."""
-        self._saved_at = monotonic()
-
-    def raise_other_rows(self) -> NoReturn:
-        """Raise because the rows are not those that the checkpoint was made of."""
-        raise ValueError(
-            f"{self.path} is the checkpoint of a fit on other rows: files or blocks that it has seen were changed. "
-            "Bring them back, or delete the file to start anew."
-        )
-
-
 class FileCheckpoint:
-    """Accumulates the rows of a scan, and saves now and then how far it has come."""
+    """Accumulates the rows of a scan, and saves now and then in a file how far it has come."""
 
-    def __init__(self, file: CheckpointFile, rows: Rows, read: Callable[[int], Iterator[Block]]) -> None:
-        self._file = file
+    def __init__(self, path: Path, every: float, fit: str, rows: Rows, read: Callable[[int], Iterator[Block]]) -> None:
+        self._path = path
+        self._every = every
+        self._fit = fit
+        """What is fitted."""
         self._rows = rows
         self._read = read
         self._fingerprints = rows.fingerprints()
-        self._saved = file.load()
+        self._saved = _load(path, fit)
+        self._saved_at = monotonic()
         self._digest = ""
         self._n_rows = 0
 
@@ -168,13 +101,13 @@ class FileCheckpoint:
     def of(cls, recipe: Recipe, learned: Learned, rows: Rows) -> FileCheckpoint:
         """The checkpoint that the rows ask for."""
         assert rows.checkpoint is not None
-        file = CheckpointFile(*rows.checkpoint, fit_fingerprint(recipe, learned))
         encoder = learned.encoder
-        return cls(file, rows, lambda skip: rows.blocks(encoder.code, encoder.block_size, skip))
+        fit = fit_fingerprint(recipe, learned)
+        return cls(*rows.checkpoint, fit, rows, lambda skip: rows.blocks(encoder.code, encoder.block_size, skip))
 
     @property
     def stage(self) -> str | None:
-        """The route that was being accumulated."""
+        """The route that was being accumulated when the fit was interrupted; None in a new fit."""
         return None if self._saved is None else self._saved.stage
 
     def run(self, start: ByFold, chunks: ChunkEncoder) -> ByFold:
@@ -198,30 +131,43 @@ class FileCheckpoint:
                 break
             summary = summary.add(block, chunks)
             self._n_rows += len(block)
-            if self._file.due:
+            if monotonic() - self._saved_at >= self._every:
                 self.save(summary)
         if not self._n_rows:
             raise ValueError("There are no rows to learn from.")
         return summary
 
     def save(self, summary: ByFold) -> None:
-        """Save the summary of the rows so far; a disk that is full must not cost the work, so that is a warning."""
+        """Write the file anew, with the summary of the rows so far; an interrupted write leaves the old one.
+
+        A disk that is full must not cost the work, so that is a warning.
+        """
         if not self._n_rows:
             return
         begun = self._fingerprints[: self._rows.n_parts_read]
+        held = {
+            "format": np.array(_FORMAT),
+            "fit": np.array(self._fit),
+            "stage": np.array(summary.route),
+            "n_rows": np.array(self._n_rows),
+            "digest": np.array(self._digest),
+            "fingerprints": np.array(begun, dtype=np.str_),
+            **{_STATE + name: array for name, array in summary.to_arrays().items()},
+        }
         try:
-            self._file.save(Saved(summary.route, self._n_rows, self._digest, begun, summary.to_arrays()))
+            with replacing(self._path) as part, part.open("wb") as file:
+                np.savez(file, allow_pickle=False, **held)
         except OSError as error:
-            self._file.put_off()
             warnings.warn(
-                f"The checkpoint {self._file.path} could not be written ({error.strerror}): the fit goes on, and an "
+                f"The checkpoint {self._path} could not be written ({error.strerror}): the fit goes on, and an "
                 "earlier checkpoint stays as it was.",
                 RuntimeWarning,
                 stacklevel=2,
             )
+        self._saved_at = monotonic()  # after a write that failed, too, the next one waits as long
 
     def remove(self) -> None:
-        self._file.path.unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
 
     def _after(self, n_rows: int) -> Iterator[Block]:
         """Rows behind the first `n_rows`; those are skipped where files are as they were, else read and compared."""
@@ -256,13 +202,42 @@ class FileCheckpoint:
         return block
 
     def _forget_and_raise(self) -> NoReturn:
+        """Raise because the rows are not those that the checkpoint was made of."""
         self._saved, self._n_rows = None, 0  # so that the error itself saves nothing
-        self._file.raise_other_rows()
+        raise ValueError(
+            f"{self._path} is the checkpoint of a fit on other rows: files or blocks that it has seen were changed. "
+            "Bring them back, or delete the file to start anew."
+        )
 
 
-def _held(path: Path) -> dict[str, np.ndarray]:
-    """All that the file holds; what a checkpoint of this version lacks is an error."""
-    with path.open("rb") as file:
-        held = read_arrays(file)
-    check_names(held, _NAMES if str(held["format"]) == _FORMAT else set())
-    return held
+def _load(path: Path, fit: str) -> Saved | None:
+    """What the same fit saved; None if there is no file. Half-written files of a killed fit are removed."""
+    for part in unfinished(path):
+        part.unlink(missing_ok=True)
+    if not path.exists():
+        return None
+    if not path.is_file():
+        raise ValueError(f"checkpoint={str(path)!r} is not a file: name a file, which need not exist.")
+    try:
+        with path.open("rb") as file:
+            held = read_arrays(file)
+        check_names(held, _NAMES if str(held["format"]) == _FORMAT else set())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is not a checkpoint of ocrep, or a damaged one ({error}): name another file, or delete this one "
+            "if it is yours to delete."
+        ) from error
+    if str(held["format"]) != _FORMAT or str(held["stage"]) not in get_args(Route):
+        raise ValueError(f"{path} is a checkpoint of another version of ocrep: delete it to start anew.")
+    if str(held["fit"]) != fit:
+        raise ValueError(
+            f"{path} is the checkpoint of a fit with other parameters, columns, classes, groups or input ranges, or of "
+            "more or fewer rows: make the same call as before, or delete the file to start anew."
+        )
+    return Saved(
+        str(held["stage"]),
+        int(held["n_rows"]),
+        str(held["digest"]),
+        tuple(held["fingerprints"].tolist()),
+        {name.removeprefix(_STATE): array for name, array in held.items() if name.startswith(_STATE)},
+    )

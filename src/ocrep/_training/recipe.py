@@ -26,10 +26,9 @@ from ocrep._layers.random_layer import (
     needs_sample,
 )
 from ocrep._linalg.arrays import Array
-from ocrep._linalg.counts import Encoded
 from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.parallel import BLOCK_ENTRIES
-from ocrep._linalg.rows import Encoder
+from ocrep._linalg.rows import Encoded, Encoder
 from ocrep._linalg.solve import SOLVERS
 from ocrep._rows.block import MOST_GROUPS, Block, host_array, is_dask
 from ocrep._rows.memory import Rows
@@ -86,7 +85,12 @@ class Recipe:
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rule_of(gamma, per_target)
-        _check_choices(solver, calibrate, forgetting)
+        if solver not in SOLVERS:
+            pick("solver", solver, dict.fromkeys(SOLVERS))
+        if calibrate not in (None, "loo"):
+            raise ValueError(f"calibrate={calibrate!r} must be 'loo' or None.")
+        if isinstance(forgetting, bool) or not (isinstance(forgetting, Real) and 0.0 < float(forgetting) <= 1.0):
+            raise ValueError(f"forgetting={forgetting!r} must be a number > 0 and ≤ 1; 1 forgets nothing.")
         if layer is not None:
             check_layer(layer)
         if auto_size:
@@ -100,10 +104,17 @@ class Recipe:
         folds = _folds(rule, store_folds) or (FoldPlan() if auto_size else None)
         if folds is not None and rule.folds not in (None, folds):
             rule = rule.with_folds(folds)
-        grouped = folds is not None and folds.reads_groups
-        needs = replace(_needs(estimator, targets, layer), groups=grouped)
-        if metric is not None:
-            needs = replace(needs, sample=SAMPLE_ROWS)
+        class_weight = targets.class_weight if isinstance(targets, Labels) else None
+        sampled = metric is not None or (layer is not None and needs_sample(layer))
+        needs = Needs(
+            labels=targets.labels,
+            range=layer is not None and isinstance(layer.input_scaling, str),
+            totals=class_weight is not None,
+            weigh=targets.weigh if isinstance(targets, Labels) and isinstance(class_weight, dict) else None,
+            groups=folds is not None and folds.reads_groups,
+            sample=SAMPLE_ROWS if sampled else 0,
+            estimator=estimator,
+        )
         return cls(
             estimator=estimator,
             targets=targets,
@@ -148,7 +159,7 @@ def rule_of(gamma: Any, per_target: bool) -> rules.Rule:
 def _check_auto_size(layer: RandomLayer | None, gamma: Any, rule: rules.Rule) -> None:
     assert layer is not None
     check_nested(layer)
-    if rule.needs == "rows":
+    if rule.reads == "rows":
         raise ValueError(
             f"n_hidden='auto' chooses the size from factors alone, and gamma={gamma!r} reads rows: "
             "use 'kfold', 'gcv' or 'ocrep', or give a number of units."
@@ -170,7 +181,7 @@ def _check_learned(kind: str, gamma: Any, rule: rules.Rule, calibrate: str | Non
     """Raise where a layer that has seen the targets would be judged on rows that it has seen."""
     if auto_size:
         raise ValueError(f"n_hidden='auto' compares sizes of one layer, and {kind} grows one anew: give a number.")
-    if rule.needs == "rows":
+    if rule.reads == "rows":
         raise ValueError(
             f"gamma={gamma!r} leaves rows out of the output weights only, and {kind} has seen their targets: use "
             "'kfold' or 'ocrep_cv', which grow the layer anew without each fold."
@@ -182,26 +193,6 @@ def _check_learned(kind: str, gamma: Any, rule: rules.Rule, calibrate: str | Non
         )
     if rule.folds is not None and rule.folds.split == "blocks":
         raise ValueError(f"split='blocks' goes by row numbers, which {kind} does not know: use split='groups'.")
-
-
-def _check_choices(solver: str, calibrate: str | None, forgetting: Any) -> None:
-    if solver not in SOLVERS:
-        pick("solver", solver, dict.fromkeys(SOLVERS))
-    if calibrate not in (None, "loo"):
-        raise ValueError(f"calibrate={calibrate!r} must be 'loo' or None.")
-    if isinstance(forgetting, bool) or not (isinstance(forgetting, Real) and 0.0 < float(forgetting) <= 1.0):
-        raise ValueError(f"forgetting={forgetting!r} must be a number > 0 and ≤ 1; 1 forgets nothing.")
-
-
-def _needs(estimator: str, targets: Numbers | Labels, layer: RandomLayer | None) -> Needs:
-    ranged = layer is not None and isinstance(layer.input_scaling, str)
-    sample = SAMPLE_ROWS if layer is not None and needs_sample(layer) else 0
-    if isinstance(targets, Numbers):
-        return Needs(labels=False, range=ranged, sample=sample, estimator=estimator)
-    given = targets.class_weight
-    weigh = targets.weigh if isinstance(given, dict) else None
-    counted = given is not None
-    return Needs(labels=True, range=ranged, totals=counted, weigh=weigh, sample=sample, estimator=estimator)
 
 
 def plan_of(store_folds: bool | int) -> FoldPlan | None:
@@ -239,7 +230,7 @@ class Demand:
 def demands_of(recipe: Recipe) -> list[Demand]:
     """All that a recipe asks of the rows beyond reading them once."""
     demands = []
-    if recipe.rule.needs == "rows":
+    if recipe.rule.reads == "rows":
         asked = f"gamma={recipe.gamma!r}"
         demands.append(Demand("gamma", asked, "reads the rows once more", "use 'kfold' or 'gcv'", True))
     if recipe.calibrate is not None:
@@ -502,7 +493,11 @@ class Learned:
                 layer.feature_names_in_ = np.asarray(survey.columns, dtype=object)
             if survey.like is not None:
                 layer.map_ = layer.map_.to_device_of(survey.like)
-        n_outputs = _n_outputs(targets, survey)
+        if isinstance(targets, Labels):
+            assert targets.classes is not None
+            n_outputs = 1 if len(targets.classes) == 2 else len(targets.classes)
+        else:
+            n_outputs = survey.target_shape[0] if survey.target_shape else 1
         division = None if recipe.folds is None else Division.of(recipe.folds, n_rows, survey.groups)
         return cls(layer, targets, n_inputs, survey.columns, n_outputs, survey.like is not None, division, metric)
 
@@ -553,13 +548,6 @@ class Learned:
     def leading(self, n_hidden: int) -> Learned:
         """The same maps with only the first hidden units."""
         return replace(self, layer=self.one_layer.take(slice(n_hidden)))
-
-
-def _n_outputs(targets: Numbers | Labels | Indicators, survey: Survey) -> int:
-    if not isinstance(targets, Labels):
-        return survey.target_shape[0] if survey.target_shape else 1
-    assert targets.classes is not None
-    return 1 if len(targets.classes) == 2 else len(targets.classes)
 
 
 def block_rows(n_features: int, n_others: int = 0, *, on_device: bool = False) -> int:

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, quick_folds
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.parallel import at_once, available_memory
-from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import MANY_FOLDS, Factored
 from ocrep._rows.block import Block
@@ -203,7 +203,7 @@ class CandidateFit:
         assert folds is not None
         if len(folds.filled) < 2:
             raise too_few(folds.n_read, folds.plan)
-        quick = quick_folds(folds) if rule.needs == "folds" and not recipe.auto_size else None
+        quick = quick_folds(folds) if rule.reads == "folds" and not recipe.auto_size else None
         rough = None if quick is None else quick.rough_spectrum()
         if quick is None or rough is None:
             quick = None  # of features that are all zero, eigenvalues say nothing

@@ -40,7 +40,7 @@ from ocrep._linalg.arrays import to_device_of, to_host
 from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.parallel import at_once, chunk_rows
 from ocrep._linalg.ridge_sums import FoldedRows, RidgeProblem, RidgeSums, best_gamma, mean_of, refined, without_each
-from ocrep._linalg.rows import ChunkEncoder, Encoder, accumulate
+from ocrep._linalg.rows import ChunkEncoder, Encoder, cut, summarize
 from ocrep._linalg.solve import Factored, solve
 from ocrep._rows.block import Block
 from ocrep._rows.memory import Rows
@@ -450,13 +450,14 @@ class _MemberSums:
     copies = 2
     merges_in_pairs = False
 
-    def chunk_size(self, encoder: Encoder, workers: int) -> int:
-        assert encoder.n_features is not None
+    def chunk_size(self, encoder: Encoder, workers: int) -> int | None:
+        if encoder.n_features is None:
+            return None
         return chunk_rows(encoder.n_features, workers, copies=self.copies)
 
     def add(self, block: Block, chunks: ChunkEncoder) -> _MemberSums:
         members = list(self.members)
-        for chunk in chunks.cut(block):
+        for chunk in cut(block, chunks.size):
             (H, T, weight), _ = chunks.in_workspace(chunk)
             T = (T - self.center) / self.scale
             members = [sums.add(H[:, columns], T, weight) for sums, columns in zip(members, self.columns, strict=True)]
@@ -488,7 +489,7 @@ def _fitted_on_all_rows(
     sizes = [own.n_features for _, own, _ in members.values()]
     empty = tuple(RidgeSums.about(shift, size) for shift, size in zip(shifts, sizes, strict=True))
     start = _MemberSums(empty, tuple(layers.map_.columns), center, scale)
-    found = accumulate(rows, learned.encoder, start).members
+    found = summarize(rows, learned.encoder, start).members
     fitted = {}
     for (number, (recipe, _, gamma)), sums in zip(members.items(), found, strict=True):
         on_host = replace(sums, shift=to_host(sums.shift), first=to_host(sums.first), second=to_host(sums.second))

@@ -16,11 +16,11 @@ from sklearn.base import clone
 from ocrep._layers.trees import importance_of_inputs
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan, fold_numbers, held_out, reweighted, split_by_fold
+from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, held_out, quick_folds, reweighted
+from ocrep._linalg.folds import FoldPlan, fold_numbers, split_by_fold
 from ocrep._linalg.held_out import are_proved, errors_from_rows
-from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.ridge_sums import FoldedRows, RidgeSums, best_gamma, without_each
-from ocrep._linalg.rows import ChunkEncoder, EncodedRows, Encoder, accumulate_part
+from ocrep._linalg.rows import ChunkEncoder, EncodedRows, Encoder, summarize_part
 from ocrep._linalg.solve import ByFold, Factored, solve
 from ocrep._linalg.spectrum import Solution, Spectrum
 from ocrep._rows.block import Block
@@ -53,7 +53,7 @@ def outputs_without(rule: Rule, folds: FoldFactors, gamma: Any) -> list[Output]:
     chooses anew on each training part.
     """
     check_usable(folds)
-    fixed = rule.folds is not None or rule.needs == "rows"
+    fixed = rule.folds is not None or rule.reads == "rows"
     solutions = [s.solution(gamma if fixed else rule.choose(s).gamma) for s in folds.spectra]
     return [(solution.weights.T, solution.intercept) for solution in solutions]
 
@@ -168,7 +168,7 @@ def quick_error(rule: Rule, folds: FoldFactors) -> float | None:
 
     γ is then that of the exact spectrum to about 10⁻⁶, far less than what tells two sizes apart.
     """
-    quick = quick_folds(folds) if rule.needs == "spectrum" else None
+    quick = quick_folds(folds) if rule.reads == "spectrum" else None
     if quick is None or not quick.tall:
         return None
     total = 0.0
@@ -406,7 +406,7 @@ def _code_as_held_out(learned: Learned, plan: FoldPlan, fold: int, block: Block)
 def factors_of_part(recipe: Recipe, learned: Learned, encoder: Encoder, part: Rows) -> Factored:
     """What is learned of a part by itself: a factor, or one per fold, by the route that reads rows only once."""
     start = ByFold.reflections(recipe.intercept, _fold_plan(recipe, learned))
-    return accumulate_part(encoder, start, part).factored()
+    return summarize_part(encoder, start, part).factored()
 
 
 def train_from_factors(

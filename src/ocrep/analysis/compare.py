@@ -175,7 +175,7 @@ def hidden_size_path(
     """
     pandas = _pandas()
     rule = resolve(gamma)
-    if rule.needs == "rows":
+    if rule.reads == "rows":
         raise NotApplicable(
             f"gamma={gamma!r} reads the rows once more, and a path over hidden sizes reads only factors: use 'kfold'."
         )

@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ocrep._linalg.counts import Encoded
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_factors import FoldFactors
+from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.parallel import slices_of
-from ocrep._linalg.rows import EncodedRows
+from ocrep._linalg.rows import Encoded, EncodedRows
 from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._rows.block import Block

@@ -22,10 +22,9 @@ from ocrep._errors import unchanged_on_error
 from ocrep._layers.random_layer import LEARNED, RandomLayer
 from ocrep._linalg.arrays import array_namespace
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors
-from ocrep._linalg.held_out import Route
+from ocrep._linalg.fold_factors import FoldFactors
 from ocrep._linalg.rows import EncodedRows
-from ocrep._linalg.solve import Factored
+from ocrep._linalg.solve import Factored, Route
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._rows import open_rows
 from ocrep._rows.block import check_place, is_dask, on_device

@@ -19,8 +19,7 @@ from ocrep._errors import pick
 from ocrep._layers.random_layer import RandomLayer, check_size, random_numbers
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldPlan
-from ocrep._linalg.held_out import Route
-from ocrep._linalg.solve import Factored
+from ocrep._linalg.solve import Factored, Route
 from ocrep._rows.memory import Rows
 from ocrep._training.recipe import Learned, Recipe, folds_by_splitter
 from ocrep._training.selection import Candidate, Score, select
@@ -206,7 +205,7 @@ def _check_member(recipe: Recipe) -> None:
     """Raise unless a network can be one of a stack."""
     if recipe.auto_size:
         raise ValueError("n_hidden='auto' chooses the size of one network: give a number, or use ensemble=False.")
-    if recipe.rule.needs != "folds" and not isinstance(recipe.gamma, Real):
+    if recipe.rule.reads != "folds" and not isinstance(recipe.gamma, Real):
         raise ValueError(
             f"gamma={recipe.gamma!r} is a rule for one network, and those of a stack take the γ with the least error "
             "on rows held out: use gamma='ocrep_cv', 'kfold' or a number, or ensemble=False."

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.fold_factors import FoldFactors
 from ocrep._linalg.solve import Factored
 from ocrep._rows.block import Block, on_device
 from ocrep._rows.checks import check_columns, check_counts, check_target_shape, check_within, naming

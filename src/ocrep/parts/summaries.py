@@ -15,7 +15,7 @@ import numpy as np
 from ocrep import __version__
 from ocrep._files.writing import check_names, read_arrays, replacing
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors
+from ocrep._linalg.fold_factors import FoldFactors
 from ocrep._rows.survey import Survey as Surveyed
 from ocrep._rows.survey import survey_from_arrays, survey_to_arrays
 from ocrep.parts import summaries

@@ -7,13 +7,11 @@ itself, and said if half of the columns have it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ocrep._linalg.arrays import EPS, array_namespace, to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep.rules.base import Choice, Rule
+from ocrep.rules.base import Choice, Curve, Rule
 from ocrep.rules.search import POINTS_PER_DECADE
 
 # A criterion falls towards the end of its range if the last decade lowers it by more than this part of itself.
@@ -24,56 +22,6 @@ _NOISELESS = 1e-6
 _FEWEST = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """Which targets, or all of them together, have what is worth a word."""
-
-    rule: Rule
-    choice: Choice
-    spectrum: Spectrum
-
-    @property
-    def of_mean(self) -> np.ndarray:
-        """The mean squared error of the mean, or of zero without an intercept; 0 for targets that are constant."""
-        spectrum = self.spectrum
-        xp = array_namespace(spectrum.UtT)
-        squares = to_host(xp.sum(spectrum.UtT**2, axis=0) + spectrum.residual) / spectrum.weight_sum
-        return squares if isinstance(self.choice.gamma, np.ndarray) else squares.mean(keepdims=True)
-
-    @property
-    def relative_error(self) -> np.ndarray:
-        """The error on held-out rows over that of the mean; NaN where either is unknown or zero."""
-        of_mean = self.of_mean
-        error = self.choice.held_out_error
-        if error is None:
-            return np.full(of_mean.shape, np.nan)
-        return np.divide(error, of_mean, out=np.full(of_mean.shape, np.nan), where=of_mean > 0.0)
-
-    @property
-    def low(self) -> np.ndarray:
-        """Whether γ is as small as it may be, and a smaller one would do better, by more than a little."""
-        at_end = (np.atleast_1d(self.choice.edge) == "low") | np.atleast_1d(self.choice.floored)
-        return at_end & self._falls(first=True) & ~(self.relative_error < _NOISELESS) & (self.of_mean > 0.0)
-
-    @property
-    def high(self) -> np.ndarray:
-        """Whether γ is as large as it may be; only a given grid can have an end at which a larger γ would do better."""
-        at_end = (np.atleast_1d(self.choice.edge) == "high") & (self.of_mean > 0.0)
-        return at_end if self.rule.grid is None else at_end & self._falls(first=False)
-
-    def _falls(self, *, first: bool) -> np.ndarray:
-        """Whether the criterion falls towards the first, or the last, of the γ searched."""
-        curve = self.choice.curve
-        if curve is None:  # a root was searched for, and lies beyond the end
-            return np.ones(1, dtype=bool)
-        values = to_host(curve.criterion)
-        values = (values if first else values[::-1]).reshape(len(values), -1)
-        step = min(POINTS_PER_DECADE if self.rule.grid is None else 1, len(values) - 1)
-        with np.errstate(invalid="ignore"):  # a criterion may be infinite where the rule cannot be used
-            size = np.minimum(np.abs(values[0]), np.nanmax(values, axis=0) - np.nanmin(values, axis=0))
-            return values[step] - values[0] > _FALLS * size
-
-
 def advice_on(rule: Rule, choice: Choice, spectrum: Spectrum, *, network: bool) -> str | None:
     """What to tell the user of a γ that a rule searched for: one sentence on what it means, and one on what to try.
 
@@ -81,57 +29,72 @@ def advice_on(rule: Rule, choice: Choice, spectrum: Spectrum, *, network: bool) 
     """
     if spectrum.n_rows < _FEWEST:
         return None
-    ends = _Ends(rule, choice, spectrum)
-    useless = ends.relative_error >= 1.0
+    # The mean squared error of the mean, or of zero without an intercept; 0 for targets that are constant.
+    xp = array_namespace(spectrum.UtT)
+    of_mean = to_host(xp.sum(spectrum.UtT**2, axis=0) + spectrum.residual) / spectrum.weight_sum
+    if not isinstance(choice.gamma, np.ndarray):
+        of_mean = of_mean.mean(keepdims=True)
+    # The error on held-out rows over that of the mean; NaN where either is unknown or zero.
+    relative_error = np.full(of_mean.shape, np.nan)
+    if choice.held_out_error is not None:
+        np.divide(choice.held_out_error, of_mean, out=relative_error, where=of_mean > 0.0)
+    than = "the mean" if spectrum.intercept_fitted else "zero"
+    useless = relative_error >= 1.0
     if _many(useless):
-        return _of_mean(ends, useless, network)
-    if _many(ends.high):
-        return _of_high(ends, network)
-    return _of_low(ends, network) if _many(ends.low) else None
+        other = "another hidden layer (PinvRegressorCV and PinvClassifierCV choose one)" if network else "a network"
+        return (
+            f"On rows held out the error{_where(useless)} is {float(np.nanmax(relative_error)):.4g} times that of "
+            f"predicting {than}: nothing was learned that holds for other rows. Check that inputs and targets belong "
+            f"together, then try more rows, other inputs, or {other}."
+        )
+    # γ is as large as it may be; only a given grid can have an end at which a larger γ would do better.
+    high = (np.atleast_1d(choice.edge) == "high") & (of_mean > 0.0)
+    if rule.grid is not None:
+        high = high & _falls(rule, choice.curve, first=False)
+    if _many(high):
+        if rule.grid is not None:
+            return f"The best γ{_where(high)} is the largest of the grid: add larger ones, or leave the grid out."
+        return (
+            f"The rule {rule.name!r} puts γ{_where(high)} at the upper end of its range, where little more than "
+            f"{than} is predicted: by this rule the features tell nothing about the targets. Check that inputs and "
+            f"targets belong together, then try {'another hidden layer or ' if network else ''}another rule such as "
+            "'kfold'."
+        )
+    # γ is as small as it may be, and a smaller one would do better, by more than a little.
+    low = (np.atleast_1d(choice.edge) == "low") | np.atleast_1d(choice.floored)
+    low = low & _falls(rule, choice.curve, first=True) & ~(relative_error < _NOISELESS) & (of_mean > 0.0)
+    if not _many(low):
+        return None
+    if rule.grid is not None:
+        return f"The best γ{_where(low)} is the smallest of the grid: add smaller ones, or leave the grid out."
+    least = float(np.min(choice.gamma))
+    more = "more hidden units, weight_init='pairs' or PinvRegressorCV" if network else "more features"
+    if least > 4.0 * EPS * spectrum.largest**2:
+        return (
+            f"The rule {rule.name!r} would choose γ{_where(low)} below its floor, {least:.3g}: it asks for less "
+            f"regularization than this floor allows. Try gamma='kfold' or 'ocrep_cv', whose floor is lower, or {more}."
+        )
+    return (
+        f"The rule {rule.name!r} puts γ{_where(low)} at the lower end of its range, {least:.3g}, and the error still "
+        f"falls there: the targets have little noise, and a richer model may follow them more closely. Try {more}."
+    )
+
+
+def _falls(rule: Rule, curve: Curve | None, *, first: bool) -> np.ndarray:
+    """Whether the criterion falls towards the first, or the last, of the γ searched."""
+    if curve is None:  # a root was searched for, and lies beyond the end
+        return np.ones(1, dtype=bool)
+    values = to_host(curve.criterion)
+    values = (values if first else values[::-1]).reshape(len(values), -1)
+    step = min(POINTS_PER_DECADE if rule.grid is None else 1, len(values) - 1)
+    with np.errstate(invalid="ignore"):  # a criterion may be infinite where the rule cannot be used
+        size = np.minimum(np.abs(values[0]), np.nanmax(values, axis=0) - np.nanmin(values, axis=0))
+        return values[step] - values[0] > _FALLS * size
 
 
 def _many(targets: np.ndarray) -> bool:
     """Whether half of the targets are concerned: among many with a γ each, some are noise as a rule."""
     return bool(2 * np.count_nonzero(targets) >= len(targets))
-
-
-def _of_mean(ends: _Ends, useless: np.ndarray, network: bool) -> str:
-    worst = float(np.nanmax(ends.relative_error))
-    than = "the mean" if ends.spectrum.intercept_fitted else "zero"
-    other = "another hidden layer (PinvRegressorCV and PinvClassifierCV choose one)" if network else "a network"
-    return (
-        f"On rows held out the error{_where(useless)} is {worst:.4g} times that of predicting {than}: nothing was "
-        f"learned that holds for other rows. Check that inputs and targets belong together, then try more rows, other "
-        f"inputs, or {other}."
-    )
-
-
-def _of_high(ends: _Ends, network: bool) -> str:
-    if ends.rule.grid is not None:
-        return f"The best γ{_where(ends.high)} is the largest of the grid: add larger ones, or leave the grid out."
-    than = "the mean" if ends.spectrum.intercept_fitted else "zero"
-    return (
-        f"The rule {ends.rule.name!r} puts γ{_where(ends.high)} at the upper end of its range, where little more than "
-        f"{than} is predicted: by this rule the features tell nothing about the targets. Check that inputs and targets "
-        f"belong together, then try {'another hidden layer or ' if network else ''}another rule such as 'kfold'."
-    )
-
-
-def _of_low(ends: _Ends, network: bool) -> str:
-    where = _where(ends.low)
-    if ends.rule.grid is not None:
-        return f"The best γ{where} is the smallest of the grid: add smaller ones, or leave the grid out."
-    least = float(np.min(ends.choice.gamma))
-    more = "more hidden units, weight_init='pairs' or PinvRegressorCV" if network else "more features"
-    if least > 4.0 * EPS * ends.spectrum.largest**2:
-        return (
-            f"The rule {ends.rule.name!r} would choose γ{where} below its floor, {least:.3g}: it asks for less "
-            f"regularization than this floor allows. Try gamma='kfold' or 'ocrep_cv', whose floor is lower, or {more}."
-        )
-    return (
-        f"The rule {ends.rule.name!r} puts γ{where} at the lower end of its range, {least:.3g}, and the error still "
-        f"falls there: the targets have little noise, and a richer model may follow them more closely. Try {more}."
-    )
 
 
 def _where(targets: np.ndarray) -> str:

@@ -26,12 +26,14 @@ import numpy as np
 
 from ocrep._documentation import Documented
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace, to_host
-from ocrep._linalg.folds import FoldFactors, FoldPlan
-from ocrep._linalg.rows import EncodedRows
-from ocrep._linalg.spectrum import Spectrum, sizes_of
+from ocrep._linalg.folds import FoldPlan
+from ocrep._linalg.spectrum import Spectrum
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a rule is handed
     from _typeshed import DataclassInstance
+
+    from ocrep._linalg.fold_factors import FoldFactors
+    from ocrep._linalg.rows import EncodedRows
 
 # A number for users, if all targets share one γ, or else an array with an entry for each column: no static type says
 # which without two classes of each.
@@ -165,25 +167,11 @@ def choice_of(rule: str, gamma: Any, *, floored: Any = False, edge: Any = "", cu
     return Choice(rule, gamma, floored, curve, np.array(np.broadcast_to(edge, gamma.shape), dtype="<U4"))
 
 
-def _for_all_targets(choice: Choice) -> Choice:
-    """The choice of one γ for all targets as users get it: numbers."""
-    curve = choice.curve
-    error = choice.held_out_error
-    return replace(
-        choice,
-        gamma=float(choice.gamma[0]),
-        floored=bool(choice.floored[0]),
-        edge=str(choice.edge[0]) or None,
-        curve=None if curve is None else Curve(curve.gammas, curve.criterion[:, 0]),
-        held_out_error=None if error is None else float(error[0]),
-    )
-
-
 # ------------------------------------------------------------------------------
 # Rules.
 
 
-Needs: TypeAlias = Literal["spectrum", "folds", "rows"]
+Reads: TypeAlias = Literal["spectrum", "folds", "rows"]
 Targets: TypeAlias = Literal["each", "given", "none", "together"]
 
 
@@ -225,7 +213,7 @@ class Rule(Documented, ABC):
     """
 
     name: str
-    needs: Needs = "spectrum"
+    reads: Reads = "spectrum"
     """What the rule reads: the spectrum alone, one factor per fold, or the rows themselves."""
     folds: FoldPlan | None = None
     """How the rule divides the rows into folds; None without cross-validation."""
@@ -318,12 +306,28 @@ class Rule(Documented, ABC):
         >>> [name for name in ("gcv", "bic", "none") if rules.resolve(name).choose(spectrum).gamma > 0]
         ['gcv', 'bic']
         """
-        self._check_needs(folds, rows)
-        for name, size in sizes_of(spectrum).items():  # γ goes with σ₁², and the criteria with T²
-            if size and not SMALLEST < size < 1.0 / SMALLEST:
-                raise NotApplicable(f"The {name} have size {size:.0e}, which float64 cannot square: rescale the data.")
+        self._check_reads(folds, rows)
+        if spectrum.rank:  # γ goes with σ₁², and the criteria with T²
+            xp = array_namespace(spectrum.UtT)
+            targets = float(xp.max(xp.abs(spectrum.UtT)))
+            sizes = {"features": spectrum.largest, "targets": targets, "weights": targets / spectrum.smallest}
+            for name, size in sizes.items():
+                if size and not SMALLEST < size < 1.0 / SMALLEST:
+                    raise NotApplicable(
+                        f"The {name} have size {size:.0e}, which float64 cannot square: rescale the data."
+                    )
         if not (per_target or self.targets == "given"):
-            return _for_all_targets(self._choose(spectrum, folds, rows, per_target=False))
+            choice = self._choose(spectrum, folds, rows, per_target=False)
+            curve = choice.curve
+            error = choice.held_out_error
+            return replace(
+                choice,
+                gamma=float(choice.gamma[0]),
+                floored=bool(choice.floored[0]),
+                edge=str(choice.edge[0]) or None,
+                curve=None if curve is None else Curve(curve.gammas, curve.criterion[:, 0]),
+                held_out_error=None if error is None else float(error[0]),
+            )
         self.check_per_target()
         choice = self._choose(spectrum, folds, rows, per_target=True)
         if self.targets != "none":
@@ -345,8 +349,8 @@ class Rule(Documented, ABC):
         `folds` and `rows` are not None if the rule needs them. A rule that does not read the targets chooses one γ.
         """
 
-    def _check_needs(self, folds: FoldFactors | None, rows: EncodedRows | None) -> None:
-        if self.needs == "rows" and rows is None:
+    def _check_reads(self, folds: FoldFactors | None, rows: EncodedRows | None) -> None:
+        if self.reads == "rows" and rows is None:
             raise NotApplicable(
                 f"The rule {self.name!r} reads the rows, which are available only during fit: "
                 f"call fit with gamma={self!r}, or use a rule that needs no rows, such as 'gcv' or rules.KFold()."
@@ -362,7 +366,6 @@ class Rule(Documented, ABC):
             raise NotApplicable(
                 f"The rule {self.name!r} needs {self.folds}, but {folds.plan} was stored: call fit with gamma={self!r}."
             )
-        check_usable(folds)
 
 
 def for_stored_folds(rule: Rule, folds: FoldFactors | None) -> Rule:
@@ -400,7 +403,7 @@ class PerTarget(Rule):
 
     def __post_init__(self) -> None:
         self.rule.check_per_target()
-        for name in ("name", "needs", "folds", "degree", "targets", "grid", "searches"):
+        for name in ("name", "reads", "folds", "degree", "targets", "grid", "searches"):
             object.__setattr__(self, name, getattr(self.rule, name))
 
     @classmethod

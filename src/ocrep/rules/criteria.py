@@ -16,10 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ocrep._linalg.arrays import Array, array_namespace, real_part, to_host
+from ocrep._linalg.arrays import Array, array_namespace, real_part, to_device_of, to_host
 from ocrep._linalg.spectrum import Spectrum, direction_sums, of_targets, pooled
 from ocrep.rules.base import Choice, FlooredRule, NotApplicable, choice_of
-from ocrep.rules.search import array_like, minimise, root, searched_range
+from ocrep.rules.search import minimise, root, searched_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -385,7 +385,7 @@ class Discrepancy(FlooredRule):
         goal = spectrum.n * self.noise**2 * (1 if per_target else spectrum.n_targets)
 
         def excess(gamma: np.ndarray, some: np.ndarray) -> np.ndarray:
-            row = array_like(spectrum.sigma, gamma)[None, :]
+            row = to_device_of(spectrum.sigma, gamma)[None, :]
             return to_host(of_targets(columns, some).rss_by_target(row))[0] - goal
 
         gamma, edge = root(excess, *searched_range(self, spectrum), columns.n_targets)

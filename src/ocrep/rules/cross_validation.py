@@ -2,9 +2,9 @@
 
 Errors on held-out rows need no refits for each γ. k folds leave k factors; the factors of all folds but one are
 merged, and their spectrum predicts the fold that was held out under every γ at once (`HeldOut` in
-`_linalg.spectrum`). Where the folds are small, eigenvalues of Gram matrices are faster still (`_linalg.quick_folds`):
-a γ is chosen by them, and then either confirmed or chosen again by the factors. Leave-one-out follows from residuals
-and leverages (`_linalg.leave_one_out`).
+`_linalg.spectrum`). Where the folds are small, eigenvalues of Gram matrices are faster still (`QuickFolds` in
+`_linalg.fold_factors`): a γ is chosen by them, and then either confirmed or chosen again by the factors. Leave-one-out
+follows from residuals and leverages (`_linalg.leave_one_out`).
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from typing import Literal
 
 import numpy as np
 
-from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
-from ocrep._linalg.folds import FoldFactors, FoldPlan, Split, split_by_fold
+from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_device_of, to_host
+from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, quick_folds
+from ocrep._linalg.folds import FoldPlan, Split, split_by_fold
 from ocrep._linalg.leave_one_out import press_by_target
 from ocrep._linalg.parallel import slices_of
-from ocrep._linalg.quick_folds import QuickFolds, quick_folds
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum, row_of
-from ocrep.rules.base import Choice, Curve, FlooredRule, Needs, NotApplicable, Targets, choice_of
+from ocrep.rules.base import Choice, Curve, FlooredRule, NotApplicable, Reads, Targets, choice_of
 from ocrep.rules.criteria import GCV
 from ocrep.rules.search import (
-    array_like,
     check_grid,
     do_not_refine,
     minimise,
@@ -71,28 +70,19 @@ class HeldOutErrors:
     def mean_of_folds(self, gamma: Array) -> Array:
         """The mean over the rows of each fold, folds × γ × columns."""
         errors = self.of_folds(gamma)
-        return errors / array_like(errors, self.folds.weight_sums)[:, None, None]
+        return errors / to_device_of(errors, np.array(self.folds.weight_sums))[:, None, None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class HeldOutRule(FlooredRule):
-    """A rule that judges γ by rows held out of the fit, which show themselves when γ is too small.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FoldRule(FlooredRule):
+    """A rule that reads one factor per fold.
+
+    The floor is low, since rows held out of the fit show themselves when γ is too small.
 
     Parameters
     ----------
     floor : float, "precision" or "rounding", default="rounding"
         γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
-    """
-
-    floor: float | str = "rounding"
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class FoldRule(HeldOutRule):
-    """A rule that reads one factor per fold.
-
-    Parameters
-    ----------
     n_folds : int, default=3
         Number of folds.
     seed : int, default=0
@@ -108,11 +98,12 @@ class FoldRule(HeldOutRule):
         of all rows.
     """
 
+    floor: float | str = "rounding"
     n_folds: int = 3
     seed: int = 0
     split: Split = "content"
     block_length: int | None = None
-    needs = "folds"
+    reads = "folds"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,41 +114,14 @@ class FoldRule(HeldOutRule):
         """The division of the rows."""
         return FoldPlan(self.n_folds, self.seed, self.split, self.block_length)
 
-    def choose(
-        self,
-        spectrum: Spectrum,
-        *,
-        folds: FoldFactors | None = None,
-        rows: EncodedRows | None = None,
-        per_target: bool = False,
+    def _choose(
+        self, spectrum: Spectrum, folds: FoldFactors, rows: EncodedRows | None, /, *, per_target: bool
     ) -> Choice:
-        """Choose γ by the folds, or by GCV where fewer than two of them hold rows.
+        """Choose by quick folds, and once more by exact ones for the columns whose errors these do not confirm.
 
-        Parameters
-        ----------
-        spectrum : Spectrum
-            The spectrum of H with the targets.
-        folds : FoldFactors or None, default=None
-            One factor per fold.
-        rows : EncodedRows or None, default=None
-            The training rows, if misclassified rows are counted.
-        per_target : bool, default=False
-            Whether each target gets a γ of its own.
-
-        Returns
-        -------
-        Choice
-            γ, how it was chosen, and its error on held-out rows.
-
-        Examples
-        --------
-        >>> from ocrep import PinvRegressor, rules
-        >>> from ocrep.datasets import load
-        >>> model = PinvRegressor(20, store_folds=True, random_state=0).fit(*load("housing", return_X_y=True))
-        >>> rules.OCRePCV().choose(model.spectrum_, folds=model.folds_).gamma == model.gamma_
-        True
+        GCV takes the place of folds of which fewer than two hold rows.
         """
-        if folds is not None and self.folds.divides_as(folds.plan) and len(folds.filled) < 2:
+        if len(folds.filled) < 2:
             if self.split != "content":
                 raise NotApplicable(
                     f"gamma={self!r} needs rows of positive weight in at least two folds, and all of them fell into "
@@ -166,16 +130,10 @@ class FoldRule(HeldOutRule):
             warnings.warn(
                 f"gamma={self!r} needs rows in at least two folds, and {folds.n_read} sample(s) are too few or too "
                 "alike: gamma='gcv' was used instead. Give more rows, or set gamma='gcv'.",
-                stacklevel=2,
+                stacklevel=3,
             )
-            return GCV().choose(spectrum, per_target=per_target)
-        return super().choose(spectrum, folds=folds, rows=rows, per_target=per_target)
-
-    def _choose(
-        self, spectrum: Spectrum, folds: FoldFactors, rows: EncodedRows | None, /, *, per_target: bool
-    ) -> Choice:
-        """Choose by quick folds, and once more by exact ones for the columns whose errors these do not confirm."""
-        quick = quick_folds(folds) if self.needs == "folds" else None
+            return GCV()._choose(spectrum, None, None, per_target=per_target)
+        quick = quick_folds(folds) if self.reads == "folds" else None
         if quick is None:
             return self._judged(spectrum, HeldOutErrors(folds, per_target), rows)
         choice = self._by_folds(spectrum, HeldOutErrors(quick, per_target), rows)
@@ -239,15 +197,18 @@ def are_confirmed(choice: Choice, quick: QuickFolds) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class GridRule(HeldOutRule):
-    """A rule whose `grid` replaces the search over all γ.
+class GridRule(FlooredRule):
+    """A rule that judges γ by rows held out of the fit, and whose `grid` replaces the search over all γ.
 
     Parameters
     ----------
+    floor : float, "precision" or "rounding", default="rounding"
+        γ is at least `floor`·σ₁²; "precision" stands for √ε, "rounding" for ε.
     grid : str, sequence of float or None, default=None
         The γ to try, or a name in `rules.GRIDS`. None searches a log grid and refines its optimum.
     """
 
+    floor: float | str = "rounding"
     grid: str | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
@@ -284,7 +245,7 @@ class LOO(GridRule):
     """
 
     name = "loo"
-    needs = "rows"  # their leverages are not in the spectrum
+    reads = "rows"  # their leverages are not in the spectrum
 
     def _choose(self, spectrum: Spectrum, _: object, rows: EncodedRows, /, *, per_target: bool) -> Choice:
         def criterion(gamma: Array, _: object = None) -> Array:
@@ -330,7 +291,7 @@ class KFold(FoldRule, GridRule):
             raise ValueError(f"scoring={self.scoring!r} must be 'squared' or 'error'.")
 
     @property
-    def needs(self) -> Needs:  # type: ignore[override]
+    def reads(self) -> Reads:  # type: ignore[override]
         """The folds' factors, and the rows too if misclassified rows are counted."""
         return "rows" if self.scoring == "error" else "folds"
 
@@ -395,14 +356,14 @@ def _admissible(spectrum: Spectrum, errors: HeldOutErrors, best: np.ndarray, can
 
     Candidates have the shape (γ, 1) or (γ, columns).
     """
-    at_best = to_host(errors.mean_of_folds(array_like(spectrum.sigma, best[None, :])))
-    found = to_host(errors.mean_of_folds(array_like(spectrum.sigma, candidates)))
+    at_best = to_host(errors.mean_of_folds(to_device_of(spectrum.sigma, best[None, :])))
+    found = to_host(errors.mean_of_folds(to_device_of(spectrum.sigma, candidates)))
     level = at_best.max(axis=0)
     # Relative to the best γ's error, so that squares neither overflow nor vanish.
     differences = (found - at_best) / np.where(level > 0.0, level, 1.0)
     standard_error = differences.std(axis=0, ddof=1) / len(differences) ** 0.5
-    conditions = to_host(spectrum.condition(array_like(spectrum.sigma, candidates)))
-    least = to_host(spectrum.condition(array_like(spectrum.sigma, best)))
+    conditions = to_host(spectrum.condition(to_device_of(spectrum.sigma, candidates)))
+    least = to_host(spectrum.condition(to_device_of(spectrum.sigma, best)))
     conditions = np.where(differences.mean(axis=0) <= standard_error, conditions, np.inf)
     place = conditions.argmin(axis=0), np.arange(conditions.shape[1])
     chosen = np.broadcast_to(candidates, conditions.shape)[place]

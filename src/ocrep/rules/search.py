@@ -17,12 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from ocrep._errors import pick
-from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
+from ocrep._linalg.arrays import EPS, Array, to_device_of, to_host
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules.base import Choice, Curve, FlooredRule, choice_of
 
@@ -44,14 +44,10 @@ GRIDS: dict[str, tuple[float, ...]] = {
 }
 
 
-class Criterion(Protocol):
-    """What a rule minimises over γ, for one column (all targets together) or several (each target by itself)."""
-
-    def __call__(self, gamma: Array, columns: np.ndarray | None = None, /) -> Array:
-        """Values, γ × columns, at γ of shape (G, 1), or (G, columns) for one each; `columns` are the numbers of some.
-
-        γ may be complex: the criterion must be an analytic function, unless it is not refined.
-        """
+# criterion(gamma, columns=None): what a rule minimises over γ, for one column (all targets together) or several (each
+# target by itself). It gives values, γ × columns, at γ of shape (G, 1), or (G, columns) for one each; `columns` are the
+# numbers of some. γ may be complex: the criterion must be an analytic function, unless it is not refined.
+Criterion: TypeAlias = Callable[..., Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,18 +67,14 @@ class Searched:
         index = best_of(self.values[:, self.columns]) + np.array([[-1], [0], [1]])
         return np.log(self.gammas)[index], self.values[index, self.columns]
 
-    def at(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """The criterion at log γ = x, points × some of the columns."""
-        return to_host(self.criterion(array_like(self.like, np.exp(x)), self._names(some)))
+    def at(self, gamma: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """The criterion, points × some of the columns."""
+        numbers = None if len(some) == self.values.shape[1] else self.columns[some]
+        return to_host(self.criterion(to_device_of(self.like, gamma), numbers))
 
     def slope(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """Its derivative by log γ, by a complex step."""
-        gamma = np.exp(x)[None, :] * (1.0 + 1j * _STEP)
-        values = self.criterion(array_like(self.like, gamma), self._names(some))
-        return to_host(array_namespace(values).imag(values))[0] / _STEP
-
-    def _names(self, some: np.ndarray) -> np.ndarray | None:
-        return None if len(some) == self.values.shape[1] else self.columns[some]
+        """Its derivative by log γ at log γ = x, by a complex step."""
+        return self.at(np.exp(x)[None, :] * (1.0 + 1j * _STEP), some)[0].imag / _STEP
 
 
 Refinement: TypeAlias = Callable[[Searched], np.ndarray]
@@ -131,9 +123,13 @@ def minimise(
     """
     if not spectrum.rank:  # H is zero: so are the weights, whatever γ
         return choice_of(rule.name, np.zeros(n_columns))
-    low, high = between or searched_range(rule, spectrum)
-    gammas = np.asarray(list(grid) if grid is not None else _log_grid(low, high))
-    array = array_like(spectrum.sigma, gammas)
+    if grid is None:
+        low, high = between or searched_range(rule, spectrum)
+        steps = max(2, math.ceil(POINTS_PER_DECADE * math.log10(high / low)))
+        gammas = np.asarray([low * (high / low) ** (i / steps) for i in range(steps + 1)])
+    else:
+        gammas = np.array(grid, dtype=np.float64)
+    array = to_device_of(spectrum.sigma, gammas)
     found = criterion(array[:, None])
     values = to_host(found)
     best = best_of(values)
@@ -184,14 +180,14 @@ def refine_by_slope(searched: Searched) -> np.ndarray:
     if len(falls_and_rises):
         ends = (x[0, falls_and_rises], x[2, falls_and_rises], *slopes[:, falls_and_rises])
         roots[falls_and_rises] = _zeros(lambda x, some: searched.slope(x, falls_and_rises[some]), *ends)
-    better = searched.at(roots[None, :], every)[0] <= values[1]
+    better = searched.at(np.exp(roots)[None, :], every)[0] <= values[1]
     return np.exp(np.where(better, roots, x[1]))
 
 
 def _look_closer(searched: Searched, x: np.ndarray, values: np.ndarray, some: np.ndarray) -> None:
     """Replace the neighbours of the best point of some columns by those on a grid four times as fine, in place."""
     fine = x[0, some] + (x[2, some] - x[0, some]) * np.linspace(0.0, 1.0, 9)[1:-1, None]
-    inside = searched.at(fine, some)
+    inside = searched.at(np.exp(fine), some)
     best = best_of(inside), np.arange(len(some))
     x[:, some] = fine[best] + (fine[1] - fine[0]) * np.array([[-1], [0], [1]])
     values[1, some] = inside[best]
@@ -254,14 +250,3 @@ def do_not_refine(searched: Searched) -> np.ndarray:
 def best_of(values: np.ndarray) -> np.ndarray:
     """The index of the least value of each column; NaN counts as infinite."""
     return np.argmin(np.where(np.isnan(values), np.inf, values), axis=0)
-
-
-def array_like(array: Array, values: Sequence[float] | np.ndarray) -> Array:
-    """Numbers as a float64 or complex array of the same library and device as `array`."""
-    numbers = np.asarray(values)
-    return to_device_of(array, numbers if numbers.dtype.kind == "c" else numbers.astype(np.float64, copy=False))
-
-
-def _log_grid(low: float, high: float) -> list[float]:
-    steps = max(2, math.ceil(POINTS_PER_DECADE * math.log10(high / low)))
-    return [low * (high / low) ** (i / steps) for i in range(steps + 1)]

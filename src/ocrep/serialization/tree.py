@@ -27,9 +27,10 @@ from ocrep._layers.columns import DateParts, FrameInputs
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import JoinedLayers, RandomLayer
 from ocrep._layers.trees import Trees
-from ocrep._linalg.counts import Counts
 from ocrep._linalg.factor import Factor
-from ocrep._linalg.folds import FoldFactors, FoldPlan
+from ocrep._linalg.fold_factors import FoldFactors
+from ocrep._linalg.folds import FoldPlan
+from ocrep._linalg.rows import Counts
 from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
 from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.wide import RowVectors, WideRows

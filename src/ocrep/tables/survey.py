@@ -36,7 +36,7 @@ from ocrep._files.convert import (
 from ocrep._files.row_file import FileBlock, RowFile
 from ocrep._layers.columns import date_part, days_since_1970
 from ocrep._linalg.folds import mixed
-from ocrep._linalg.parallel import accumulate, worker_count
+from ocrep._linalg.parallel import share_items, worker_count
 
 MOST_DISTINCT = 10_000  # more different values than these are not counted
 SAMPLE_ENTRIES = 2**21  # numbers in the sample for medians: 16 MB of float64
@@ -436,4 +436,4 @@ def survey_of(blocks: Iterable[Selected], kinds: Kinds, target: str) -> TableSur
     def step(so_far: TableSurvey | None, rows: Selected) -> TableSurvey:
         return (so_far or TableSurvey(kinds, target)).add(rows)
 
-    return reduce(TableSurvey.merge, accumulate(step, blocks, worker_count()))
+    return reduce(TableSurvey.merge, share_items(step, blocks, worker_count()))
