@@ -38,8 +38,8 @@ def smooth(X: np.ndarray) -> np.ndarray:
 
 
 def few(X: np.ndarray) -> np.ndarray:
-    """Four columns in two products."""
-    return 2.0 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 2.0 * X[:, 2] * np.cos(2.0 * X[:, 3])
+    """Friedman's first function without its fifth input."""
+    return 2.0 * np.sin(np.pi / 4.0 * (1.0 + X[:, 0]) * (1.0 + X[:, 1])) + X[:, 2] ** 2 + X[:, 3]
 
 
 def jumps(X: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def jumps(X: np.ndarray) -> np.ndarray:
 
 PROBLEMS = {
     "smooth": Problem("sin 3x₀ + x₁x₂ + exp x₃", 10, smooth, 0.1),
-    "4 of 30": Problem("2 sin πx₀x₁ + 2x₂ cos 2x₃", 30, few, 0.1),
+    "4 of 30": Problem("2 sin(π/4 · (1 + x₀)(1 + x₁)) + x₂² + x₃", 30, few, 0.1),
     "jumps": Problem("⌊3x₀⌋ + 2[x₁ > 0.2, x₂ < 0.4] + 2[x₃ + x₄ > 0.3] + x₅", 10, jumps, 0.3),
 }
 
