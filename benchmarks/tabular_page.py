@@ -223,7 +223,7 @@ def draw(tasks: list[Task]) -> None:
         times = {m: float(np.median(results.column(results.fit, m))) for m in errors}
         shown = [m for m in errors if not m.endswith(UNSCALED) and not np.isnan(times[m])]
         shown = [m for m in shown if errors[m] <= FARTHEST * min(errors.values())]
-        line = 0.04 * np.ptp([errors[m] for m in shown])  # the height of a name
+        line = 0.025 * np.ptp([errors[m] for m in shown])  # the height of a name
         for method in shown:
             point = (times[method], errors[method])
             colour = "#d55e00" if method in OURS else "0.35"  # OCReP's colour in all figures
@@ -233,7 +233,7 @@ def draw(tasks: list[Task]) -> None:
             axis.annotate(method, point, textcoords="offset points", fontsize=8, color=colour, **side)
         axis.set(xscale="log", xlabel=f"fit time over {REFERENCE}'s", ylabel=f"mean {MEASURE[results.name]}")
         axis.set_title(results.name)
-        axis.margins(x=0.25, y=0.12)
+        axis.margins(x=0.3, y=0.12)
         axis.grid(alpha=0.3)
     figure.savefig(PICTURE, dpi=120)
 
