@@ -290,10 +290,11 @@ class _Search(ClosedForm):
     """
 
     candidates: str | Sequence[dict[str, Any]]
-    ensemble: bool
+    # Model files of the time before stacks do not have these.
+    ensemble: bool = False
+    time_budget: float | None = None
     cv: Any
     selection_rows: int
-    time_budget: float | None
     weights_: np.ndarray
     _best: tuple[Learned, Factor, Route, Choice]
     random_state: Any
