@@ -22,17 +22,27 @@ LAYER: dict[str, Any] = {
     "weight_init": "uniform",
     "weight_scale": 1.0,
     "input_scaling": "minmax",
+    "units_see": None,
     "direct_link": False,
     "random_state": 0,
 }
-OUTPUT: dict[str, Any] = {"gamma": "ocrep", "fit_intercept": False, "store_folds": False, "solver": "auto"}
-LABELS: dict[str, Any] = {"class_weight": None, "calibrate": None}
+OUTPUT: dict[str, Any] = {
+    "gamma": "ocrep",
+    "fit_intercept": False,
+    "store_folds": False,
+    "solver": "auto",
+    "calibrate": None,
+    "forgetting": 1.0,
+}
+NETWORK: dict[str, Any] = {**LAYER, "max_hidden": 300, "metric": None, "metric_rounds": 2, **OUTPUT}
+RIDGE: dict[str, Any] = {**OUTPUT, "gamma_per_target": False}
+LABELS: dict[str, Any] = {"class_weight": None}
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "PinvRegressor": {**LAYER, "max_hidden": 300, **OUTPUT},
-    "PinvClassifier": {**LAYER, "max_hidden": 300, **OUTPUT, **LABELS},
-    "TikhonovRegressor": OUTPUT,
-    "TikhonovClassifier": {**OUTPUT, **LABELS},
-    "RandomLayer": LAYER,
+    "PinvRegressor": NETWORK,
+    "PinvClassifier": {**NETWORK, **LABELS},
+    "TikhonovRegressor": RIDGE,
+    "TikhonovClassifier": {**RIDGE, **LABELS},
+    "RandomLayer": {**LAYER, "bias_range": None},
 }
 
 

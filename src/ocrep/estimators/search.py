@@ -500,7 +500,7 @@ class PinvRegressorCV(_Search, Regression):
     >>> layers = [{"n_hidden": 100, "weight_init": "pairs"}, {"n_hidden": 100, "weight_init": "trees"}]
     >>> model = PinvRegressorCV(layers, random_state=0).fit(X, y)
     >>> model.weights_.round(1), model.predict(X[:2]).shape
-    (array([0.4, 0.6]), (2,))
+    (array([0.5, 0.5]), (2,))
     >>> model.ensemble_score_ > model.best_score_  # on rows held out
     True
     >>> ends = model.predict_interval(X, coverage=0.9)
