@@ -281,3 +281,16 @@ def test_without_pooch_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(FileNotFoundError, match=rf"pooch is not installed\. {REMEDY}"):
         datasets.load("delta_ailerons")
+
+
+def test_the_table_of_penguins_is_the_raw_one():
+    frame = datasets.load_penguins()
+    assert frame.shape == (344, 17)
+    assert frame["Species"].str.split().str[0].value_counts().to_dict() == {
+        "Adelie": 152,
+        "Gentoo": 124,
+        "Chinstrap": 68,
+    }
+    assert frame["Body Mass (g)"].sum() == 1437000
+    assert "CC0" in frame.attrs["DESCR"]
+    assert "Gorman" in frame.attrs["DESCR"]
