@@ -10,9 +10,9 @@ What becomes of a column depends on the kind of its values (`frames.py`):
     many texts that repeat         means of the targets (`codes.py`), how frequent, and their letters
     free text                      its letters
 
-The letters of a text are its character n-grams, hashed, weighed by tf-idf, and brought to 30 columns by a singular
-value decomposition; besides there are its length, its words and the first number in it. A file of the coder therefore
-holds no text but the few categories.
+The letters of a text are its character n-grams, hashed, weighed by tf-idf, and brought to at most 30 columns by a
+singular value decomposition; besides there are its length, its words and the first number in it. A file of the coder
+therefore holds no text but the few categories.
 
 Two kinds of columns are left out: constants, and ids, which are different in nearly all rows and have no structure.
 """
@@ -55,7 +55,8 @@ from ocrep.tables.frames import (
 FEW_CATEGORIES = 40
 RARE = 5  # a text of fewer rows has no column of its own
 MOST_CLASSES = 20  # so many classes have target codes: the most frequent ones
-TEXT_COLUMNS = 30
+TEXT_COLUMNS = 30  # for the letters of a text
+ROWS_PER_COLUMN = 30  # and as many rows for each of them
 _BUCKETS = 2**12  # for n-grams; a column of text takes 30·2¹² float32, half a megabyte, in a file
 _LONGEST = 2_000  # characters of a text that are read, which bounds the time
 _LEARNED_TEXTS = 20_000
@@ -215,12 +216,13 @@ class Letters:
         found = np.array([_first_number(text) for text in texts])
         has = ~np.isnan(found)
         number = float(np.median(found[has])) if has.mean() > 0.5 and len(np.unique(found[has])) > 2 else None
+        n_columns = max(1, min(TEXT_COLUMNS, len(words.codes) // ROWS_PER_COLUMN, len(texts) - 1))
         grams = make_pipeline(
             HashingVectorizer(
                 analyzer="char_wb", ngram_range=(3, 4), n_features=_BUCKETS, alternate_sign=False, dtype=np.float32
             ),
             TfidfTransformer(sublinear_tf=True),
-            TruncatedSVD(min(TEXT_COLUMNS, len(texts) - 1), random_state=seed),
+            TruncatedSVD(n_columns, random_state=seed),
         )
         grams.fit([text[:_LONGEST] for text in texts])
         return cls(grams, number)

@@ -50,7 +50,7 @@ class TargetCodes:
         """Learn the codes of all rows."""
         codes, total = _codes(words.codes, len(words.texts) + 1, targets, weight)
         keys = hashes([*words.texts, _GAP])
-        kept = np.flatnonzero(total >= 2)
+        kept = np.flatnonzero(total >= 2 - 1e-9)  # sums of scaled weights are rounded
         kept = kept[np.argsort(keys[kept])]
         return cls(keys[kept], codes[kept], [*names, "_frequency"])
 
