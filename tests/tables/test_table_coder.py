@@ -167,6 +167,7 @@ def test_only_constants_ids_and_empty_columns_are_left_out():
             "code": [f"{rng.integers(2**40):x}-7" for _ in range(n)],
             "seqno": rng.permutation(n) + 1000,
             "CustomerID": rng.choice(10**9, n, replace=False),
+            "day": np.arange(n),
             "population": rng.choice(10**7, n, replace=False),
             "name": [f"{rng.choice(['Ann', 'Bob'])} number {k}" for k in range(n)],
             "gap_or_one": np.where(np.arange(n) % 2, 1.0, np.nan),

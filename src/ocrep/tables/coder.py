@@ -258,6 +258,22 @@ def _first_number(text: str) -> float:
 
 
 _ID_WORDS = {"id", "ids", "uuid", "guid", "pk", "rownames"}
+# A running number of this name is no id, for it may tell a trend.
+_ORDER_WORDS = {
+    "year",
+    "yr",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "date",
+    "hour",
+    "minute",
+    "time",
+    "period",
+    "rank",
+    "age",
+}
 _WORDS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TOKEN = re.compile(r"[\w.:{}#-]*\d[\w.:{}#-]*")
 _FEWEST_IDS = 50  # of fewer rows it is not certain that a column is an id
@@ -285,8 +301,9 @@ def _why_not(kind: Kind, values: Values, name: str) -> str:
         return ""
     # Numbers that are drawn from so narrow a range would coincide now and then: these were given out.
     given_out = n_present**2 / (2 * (np.ptp(present) + 1)) > _COINCIDENCES
-    called = bool(_ID_WORDS & {word.lower() for word in _WORDS_OF_NAME.findall(name)})
-    return f"is an id: a different whole number in each of {n_present:,} rows" if given_out or called else ""
+    called = {word.lower() for word in _WORDS_OF_NAME.findall(name)}
+    is_id = bool(_ID_WORDS & called) or (given_out and not _ORDER_WORDS & called)
+    return f"is an id: a different whole number in each of {n_present:,} rows" if is_id else ""
 
 
 # ------------------------------------------------------------------------------
