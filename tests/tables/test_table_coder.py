@@ -105,7 +105,7 @@ def test_arrays_have_columns_by_place():
     coder = TableCoder().fit(X)
     np.testing.assert_array_equal(coder.transform(X), [[1, 4.5, 1], [2, 5, 0], [3, 4, 0]])
     assert not hasattr(coder, "feature_names_in_")
-    with pytest.raises(ValueError, match="1 columns, and in training it had 2"):
+    with pytest.raises(ValueError, match="X has 1 features, but TableCoder is expecting 2 features"):
         coder.transform(X[:, :1])
 
 

@@ -7,14 +7,16 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ocrep import PinvClassifierCV, PinvRegressorCV, TableClassifier, TableRegressor, load_model, save_model
 from ocrep.datasets import load_penguins
+from ocrep.tables import TableCoder
 
 QUICK = PinvRegressorCV("quick", random_state=0)
 QUICK_LABELS = PinvClassifierCV("quick", random_state=0)
@@ -70,6 +72,18 @@ def test_intervals_of_penguins_cover_what_they_should():
 
 # ------------------------------------------------------------------------------
 # scikit-learn
+
+
+OTHERS = {"check_sample_weight_equivalence_on_dense_data": "gives `cv` a list of splits, and here it is a number"}
+
+
+@parametrize_with_checks(
+    [TableRegressor(Ridge()), TableClassifier(LogisticRegression()), TableCoder()],
+    expected_failed_checks=lambda estimator: OTHERS if hasattr(estimator, "cv") else {},
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
 
 
 def test_a_clone_fitted_to_other_rows_is_a_fresh_model():
@@ -258,7 +272,7 @@ def test_a_regression_that_cannot_be_learned_is_refused_in_a_sentence(change, me
     [
         (lambda X, y: (X, X["number"].astype(str) + "a"), "300 different values in 300 rows.*too many for classes"),
         (lambda X, y: (X, X["number"]), "it looks like an id or a quantity. Use TableRegressor"),
-        (lambda X, y: (X, y), "labels are texts or whole numbers: use TableRegressor"),
+        (lambda X, y: (X, y), "labels are not continuous: use TableRegressor"),
         (lambda X, y: (X, ["a"] * 300), "only one class, a"),
         (
             lambda X, y: (X.assign(copy=np.where(y > 0, "a", "b")), np.where(y > 0, "a", "b")),

@@ -276,7 +276,7 @@ _ORDER_WORDS = {
 }
 _WORDS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TOKEN = re.compile(r"[\w.:{}#-]*\d[\w.:{}#-]*")
-_FEWEST_IDS = 50  # of fewer rows it is not certain that a column is an id
+_FEWEST_ROWS = 50  # of fewer rows it is not certain that a column is an id, or the target again
 _COINCIDENCES = 5.0
 
 
@@ -288,14 +288,14 @@ def _why_not(kind: Kind, values: Values, name: str) -> str:
         texts = values.some(np.flatnonzero(~missing)).texts
         if len(texts) == 1 and n_present == len(missing):
             return "is constant"
-        unique = n_present >= _FEWEST_IDS and len(texts) >= 0.95 * n_present
+        unique = n_present >= _FEWEST_ROWS and len(texts) >= 0.95 * n_present
         if unique and np.mean([_TOKEN.fullmatch(text.strip()[:100]) is not None for text in texts[:1000]]) > 0.9:
             return f"is an id: {len(texts):,} different codes in {n_present:,} rows"
         return ""
     present = values[~missing]
     if present.min() == present.max() and n_present == len(missing):
         return "is constant"
-    if kind != "number" or n_present < _FEWEST_IDS or np.any(present != np.floor(present)):
+    if kind != "number" or n_present < _FEWEST_ROWS or np.any(present != np.floor(present)):
         return ""
     if len(np.unique(present)) < n_present:
         return ""
@@ -346,7 +346,9 @@ class ReadTable:
         return keys
 
     def check_not(self, y: np.ndarray) -> None:
-        """Raise if a column is the target again."""
+        """Raise if a column is the target again; of few rows it may be so by chance."""
+        if self.n_rows < _FEWEST_ROWS:
+            return
         labels, codes = np.unique(y, return_inverse=True)
         number_of = {label: number for number, label in enumerate(labels.tolist())}
         for column in self.columns:
@@ -394,6 +396,8 @@ def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), 
         n_gaps = int(is_missing(values).sum())
         if n_gaps:
             gaps[name] = n_gaps
+    if not columns and frame.n_rows == 1:
+        raise DataError("X has 1 sample, in which every column is constant: give more rows.")
     if not columns:
         told = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items())
         raise DataError(f"X has no column to learn from: {told}. Use keep=[…] for columns that are no ids after all.")
@@ -602,7 +606,7 @@ class TableCoder(TransformerMixin, BaseEstimator):
             The rows as numbers.
         """
         check_is_fitted(self)
-        frame = Frame.of(X).renamed(self._names)
+        frame = Frame.of(X).renamed(self._names, type(self).__name__)
         outputs = []
         for coded in self.columns_:
             values = values_of(frame.column(coded.name), coded.kind, coded.name, coded.ranks)

@@ -131,19 +131,24 @@ class _TableModel(Linked, BaseEstimator):
         ndarray of shape (n_samples,)
             Numbers or labels.
         """
-        return self.model_.predict(self._coded(X))
+        inputs = self._coded(X)
+        return self.model_.predict(inputs)
 
     _target: Literal["numbers", "labels"]
 
     def _rows(self, frame: Frame, y: Any, sample_weight: Any, groups: Any) -> tuple[Frame, np.ndarray, Any, Any]:
         """The rows that are learned: those with a target and a positive weight."""
         n_rows = frame.n_rows
+        if n_rows == 1:
+            raise DataError("X has 1 sample, and nothing can be learned from one: give more rows.")
         labels = self._target == "labels"
         values, rows = target_of(y, n_rows, labels=labels, drop_missing=self.drop_missing_target)
         weight = _some(sample_weight, rows, n_rows, "sample_weight")
         groups = _some(groups, rows, n_rows, "groups")
         if weight is not None and (weight == 0).any():
             positive = np.flatnonzero(weight != 0)
+            if not len(positive):
+                raise DataError("All weights are zero: give some rows a weight above it.")
             values, rows, weight = values[positive], rows[positive], weight[positive]
             groups = None if groups is None else groups[positive]
         return (frame if len(rows) == n_rows else frame.take(rows)), values, weight, groups
@@ -178,7 +183,7 @@ class _TableModel(Linked, BaseEstimator):
 
     def _coded(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.coder_.transform(X)
+        return self.coder_.transform(Frame.of(X).renamed(self.coder_._names, type(self).__name__))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -301,7 +306,8 @@ class TableRegressor(RegressorMixin, _TableModel):
         ndarray of shape (n_samples, 2)
             The lower and the upper ends.
         """
-        return self.model_.predict_interval(self._coded(X), coverage)
+        inputs = self._coded(X)
+        return self.model_.predict_interval(inputs, coverage)
 
     def _network(self, seed: int) -> Any:
         if self.model is None:
@@ -413,7 +419,8 @@ class TableClassifier(ClassifierMixin, _TableModel):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self.model_.predict_proba(self._coded(X))
+        inputs = self._coded(X)
+        return self.model_.predict_proba(inputs)
 
     def _network(self, seed: int) -> Any:
         if self.model is None:

@@ -24,6 +24,7 @@ import pandas
 import pyarrow
 import pyarrow.compute as pc
 from pyarrow import types
+from sklearn.utils import check_array
 
 from ocrep._files.convert import (
     DATE_KINDS,
@@ -118,12 +119,13 @@ class Frame:
         numbers = pyarrow.array(rows)
         return Frame({name: column.take(numbers) for name, column in self.columns.items()}, len(rows), self.named)
 
-    def renamed(self, names: list[str]) -> Frame:
+    def renamed(self, names: list[str], estimator: str) -> Frame:
         """Columns without names of their own under those of training, by their places."""
         if self.named or list(self.columns) == names:
             return self
         if len(self.columns) != len(names):
-            raise DataError(f"X has {len(self.columns)} columns, and in training it had {len(names)}.")
+            has = f"X has {len(self.columns)} features"
+            raise DataError(f"{has}, but {estimator} is expecting {len(names)} features as input.")
         return Frame(dict(zip(names, self.columns.values(), strict=True)), self.n_rows, named=True)
 
     def column(self, name: str) -> Any:
@@ -134,12 +136,12 @@ class Frame:
 
 
 def _frame_of_array(X: Any) -> Any:
-    if not (hasattr(X, "__array__") or isinstance(X, list | tuple)) or np.ndim(X) != 2:
+    if not (hasattr(X, "__array__") or hasattr(X, "toarray") or isinstance(X, list | tuple)):
         raise TypeError(
             f"X must be a pandas or polars data frame, an Arrow table, or an array with rows and columns, not "
             f"{type(X).__name__}."
         )
-    array = np.asarray(X)
+    array = check_array(X, dtype=None, ensure_all_finite=False)
     return pandas.DataFrame(array, columns=[f"x{i}" for i in range(array.shape[1])])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas
 import pyarrow
 from pyarrow import types
+from sklearn.utils import column_or_1d
 
 from ocrep._files.convert import coded_texts, kind_of_type, numbers_of
 from ocrep._files.formats import DataError
@@ -52,11 +53,9 @@ def _column(y: Any) -> Any:
         raise ValueError("requires y to be passed, but the target y is None.")
     if not isinstance(y, pandas.Series):
         y = np.asarray(y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
-        if y.ndim != 1:
+        if y.ndim > 1 and y.shape[1] > 1:
             raise DataError(f"y has the shape {y.shape}, but a table has one target: fit one model for each.")
-        y = pandas.Series(y)
+        y = pandas.Series(column_or_1d(y, warn=True))
     return of_pandas("y", y)
 
 
@@ -107,7 +106,7 @@ def _check_numbers(values: np.ndarray) -> None:
 def _check_labels(values: np.ndarray) -> None:
     if values.dtype.kind == "f" and np.any(values != np.floor(values)):
         odd = values[values != np.floor(values)][0]
-        raise DataError(f"The target holds {odd:g}, but labels are texts or whole numbers: use TableRegressor.")
+        raise DataError(f"The target holds {odd:g}, but labels are not continuous: use TableRegressor.")
     classes = np.unique(values)
     if len(classes) < 2:
         raise DataError(f"The target holds only one class, {classes[0]}: a classifier needs at least two.")
