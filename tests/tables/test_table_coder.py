@@ -128,6 +128,12 @@ def test_rare_and_unknown_categories_share_a_column():
     np.testing.assert_array_equal(coder.transform(new), [[0, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
 
 
+def test_texts_of_a_small_table_that_hardly_repeat_have_no_column_each():
+    frame = pd.DataFrame({"name": [f"{3 * letter} Smith" for letter in "abcdefghijkl"]})
+    coder = TableCoder(random_state=0).fit(frame)
+    assert coder.get_feature_names_out().tolist() == ["name_letters0", "name_length", "name_words"]
+
+
 @pytest.mark.parametrize(
     ("texts", "first"),
     [

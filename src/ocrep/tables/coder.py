@@ -53,6 +53,7 @@ from ocrep.tables.frames import (
 )
 
 FEW_CATEGORIES = 40
+FEWER_CATEGORIES = 10  # where most of them are rare
 RARE = 5  # a text of fewer rows has no column of its own
 MOST_CLASSES = 20  # so many classes have target codes: the most frequent ones
 TEXT_COLUMNS = 30  # for the letters of a text
@@ -682,9 +683,10 @@ def _parts(
         if column.kind in DATE_KINDS:
             return [Dates.of(values)]
         return [Numbers.of(values, period=24.0 if column.kind == "time" else None)]
-    if len(values.texts) <= FEW_CATEGORIES:
+    n_texts, n_present = len(values.texts), int((~is_missing(values)).sum())
+    if n_texts <= (FEW_CATEGORIES if n_present >= RARE * n_texts else FEWER_CATEGORIES):
         return [OneHot.of(values)]
     parts: list[Part] = [Letters.of(values, seed)]
-    if len(values.texts) <= 0.5 * len(values.codes):  # texts that hardly repeat have no mean
+    if n_texts <= 0.5 * n_present:  # texts that hardly repeat have no mean
         parts.insert(0, TargetCodes.of(values, targets[rows], weight[rows], names))
     return parts

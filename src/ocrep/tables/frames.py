@@ -173,7 +173,10 @@ def of_pandas(name: str, series: Any) -> Any:
                 kinds.setdefault(type(value).__name__, row)
         (first, _), *others = kinds.items()
         if not others:
-            raise DataError(f"Column {name!r} cannot be read: {error}.") from error
+            raise DataError(
+                f"Column {name!r} holds values that are not understood ({error}): make them numbers or text, or leave "
+                f"the column out with ignore=[{name!r}]."
+            ) from error
         raise DataError(
             f"Column {name!r} holds values of several types, {first} and in row {others[0][1] + 1} {others[0][0]}: "
             f"make all of them numbers or all of them text, or leave the column out with ignore=[{name!r}]."
