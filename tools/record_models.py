@@ -39,6 +39,13 @@ def frame(X: np.ndarray) -> pd.DataFrame:
     return table.assign(d=np.where(X[:, 2] > 0.0, "up", "down"))
 
 
+def table(X: np.ndarray) -> pd.DataFrame:
+    """The inputs twice, as a table with gaps, dates, few texts and many."""
+    twice = pd.concat([frame(X), frame(X)], ignore_index=True)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(7 * np.arange(len(twice)), unit="h")
+    return twice.assign(day=days, town=[f"town {7 * k % 45} of the north" for k in range(len(twice))])
+
+
 def pipeline() -> Any:
     """What the program trains: columns first, then a network."""
     numbers = ("numbers", SimpleImputer(), ["a", "b", "c"])
@@ -69,13 +76,18 @@ def models() -> dict[str, Any]:
         "TROPELMRegressor": literature.TROPELMRegressor(6, **FEW).fit(X, y),
         "PrunedELMRegressor": literature.PrunedELMRegressor(6, **FEW).fit(X, y),
         "Pipeline": pipeline().fit(frame(X), y),
+        "TableRegressor": ocrep.TableRegressor(ocrep.PinvRegressor(5, **FEW), **FEW).fit(table(X), np.tile(y, 2)),
+        "TableClassifier": ocrep.TableClassifier(ocrep.PinvClassifier(5, calibrate="loo", **FEW), **FEW).fit(
+            table(X), np.tile(labels, 2)
+        ),
         "Pipeline-fit_table": ocrep.fit_table(frame(X).assign(y=y), "y", test=0.0, n_hidden=5),
     }
 
 
 def outputs(model: Any, name: str) -> np.ndarray:
     """What a model gives for the rows: features, probabilities, outputs of a classifier, or numbers."""
-    X = frame(rows()[0]) if name.startswith("Pipeline") else rows()[0]
+    X: Any = rows()[0]
+    X = frame(X) if name.startswith("Pipeline") else table(X) if name.startswith("Table") else X
     for method in ("predict_proba", "decision_function", "predict", "transform"):
         if hasattr(model, method):
             return np.asarray(getattr(model, method)(X))

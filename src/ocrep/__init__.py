@@ -23,7 +23,9 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'ocrep' has no attribute {name!r}")
     home = import_module(_HOMES[name])
-    return vars(home)[name] if name in vars(home) else import_module(f"{home.__name__}.{name}")
+    if name in vars(home) or ("__getattr__" in vars(home) and home.__name__ != __name__):
+        return getattr(home, name)
+    return import_module(f"{home.__name__}.{name}")
 
 
 def __dir__() -> list[str]:

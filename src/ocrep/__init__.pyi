@@ -29,6 +29,8 @@ from ocrep.estimators import TikhonovClassifier as TikhonovClassifier
 from ocrep.estimators import TikhonovRegressor as TikhonovRegressor
 from ocrep.serialization import load_model as load_model
 from ocrep.serialization import save_model as save_model
+from ocrep.tables import TableClassifier as TableClassifier
+from ocrep.tables import TableRegressor as TableRegressor
 from ocrep.tables import fit_table as fit_table
 
 __version__: str

@@ -171,11 +171,12 @@ def test_info_is_a_frozen_record_each_and_prints_as_a_table():
 
 def test_bundled_files_are_small_and_carry_no_time_stamp():
     packed = {path.name: path.read_bytes() for path in files("ocrep.datasets").joinpath("data").iterdir()}
-    assert sorted(packed) == sorted(f"{name}.csv.gz" for name in BUNDLED)
+    assert sorted(packed) == sorted(f"{name}.csv.gz" for name in [*BUNDLED, "penguins"])
     assert sum(map(len, packed.values())) < 400_000
-    for data in packed.values():
+    for name, data in packed.items():
         assert data[3:8] == bytes(5)  # no flags (no file name) and time 0
-        assert gzip.decompress(data).splitlines()[0].endswith(b",target")
+        if name != "penguins.csv.gz":  # a raw table, of which any column can be the target
+            assert gzip.decompress(data).splitlines()[0].endswith(b",target")
 
 
 def test_names_and_info_need_no_numpy():
@@ -281,3 +282,16 @@ def test_without_pooch_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(FileNotFoundError, match=rf"pooch is not installed\. {REMEDY}"):
         datasets.load("delta_ailerons")
+
+
+def test_the_table_of_penguins_is_the_raw_one():
+    frame = datasets.load_penguins()
+    assert frame.shape == (344, 17)
+    assert frame["Species"].str.split().str[0].value_counts().to_dict() == {
+        "Adelie": 152,
+        "Gentoo": 124,
+        "Chinstrap": 68,
+    }
+    assert frame["Body Mass (g)"].sum() == 1437000
+    assert "CC0" in frame.attrs["DESCR"]
+    assert "Gorman" in frame.attrs["DESCR"]

@@ -14,7 +14,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ocrep.datasets.registry import DataSet, find
+from ocrep.datasets.registry import PENGUINS, DataSet, find
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,3 +186,32 @@ def _columns(record: DataSet) -> dict[str, Any]:
         return inputs | {"target": target.astype(np.float64)}
     target_names, codes = np.unique(target, return_inverse=True)
     return inputs | {"target": codes.astype(np.int64), "target_names": target_names}
+
+
+def load_penguins() -> Any:
+    """Load the raw table of the Palmer penguins: 344 birds, with text, a date and gaps (needs pandas).
+
+    Returns
+    -------
+    pandas.DataFrame
+        The 17 columns as they were written down; `attrs["DESCR"]` has origin, citation and licence (CC0).
+
+    See Also
+    --------
+    load : The paper's data sets, as numbers.
+
+    Examples
+    --------
+    >>> from ocrep.datasets import load_penguins
+    >>> frame = load_penguins()
+    >>> frame.shape, int(frame["Comments"].isna().sum())
+    ((344, 17), 290)
+    """
+    try:
+        import pandas as pd
+    except ImportError as exc:
+        raise ImportError('load_penguins needs pandas: pip install "ocrep[data]".') from exc
+    with files("ocrep.datasets").joinpath("data", f"{PENGUINS.name}.csv.gz").open("rb") as packed:
+        frame = pd.read_csv(packed, compression="gzip")
+    frame.attrs["DESCR"] = PENGUINS.describe()
+    return frame

@@ -87,10 +87,9 @@ class DataSets(tuple[DataSet, ...]):
         return "\n".join(rows)
 
 
-REGISTRY = DataSets(
-    DataSet(**record)
-    for record in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["data_set"]
-)
+_RECORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+REGISTRY = DataSets(DataSet(**record) for record in _RECORDS["data_set"])
+PENGUINS = DataSet(**_RECORDS["table"][0])
 
 
 def names() -> list[str]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._layers.activations import ACTIVATIONS
 from ocrep.serialization import archive
 from ocrep.serialization.archive import ModelFileError, ModelInfo
-from ocrep.serialization.tree import NAMES, OTHERS, OWN, check_tree, from_file, path_of, to_file
+from ocrep.serialization.tree import NAMES, OTHERS, OWN, TABLES, check_tree, from_file, path_of, to_file
 
 _SLOW_TO_IMPORT = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 
@@ -111,7 +111,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
         data = archive.with_skops_tree(data, tree)
         further = [trusted] if isinstance(trusted, str | type) else trusted
         named = (kind if isinstance(kind, str) else path_of(kind) for kind in further)
-        allowed = {*map(path_of, OWN.values()), *OTHERS, *named}
+        allowed = {*map(path_of, OWN.values()), *TABLES.values(), *OTHERS, *named}
         unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - allowed)
         if unknown:
             raise ModelFileError(
@@ -155,6 +155,7 @@ def _try_prediction(model: Any, most_inputs: int) -> None:
     """
     while isinstance(model, Pipeline):
         model = model.steps[-1][1]
+    model = getattr(model, "model_", model)  # behind the coder of a table
     if not type(model).__module__.startswith("ocrep.") or not hasattr(model, "predict"):
         return
     try:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from ocrep import __version__, literature, rules
@@ -82,6 +83,19 @@ OWN: dict[str, Callable[..., Any]] = {
     **{f"ocrep.activations.{name}": known.function for name, known in ACTIVATIONS.items()},
 }
 
+# The same for types of a room above this one, which needs pandas and pyarrow: it is imported when a file holds one.
+TABLES = {
+    "ocrep.TableRegressor": "ocrep.tables.estimators.TableRegressor",
+    "ocrep.TableClassifier": "ocrep.tables.estimators.TableClassifier",
+    "ocrep.TableCoder": "ocrep.tables.coder.TableCoder",
+    "ocrep.CodedColumn": "ocrep.tables.coder.CodedColumn",
+    "ocrep.CodedNumbers": "ocrep.tables.coder.Numbers",
+    "ocrep.CodedDates": "ocrep.tables.coder.Dates",
+    "ocrep.OneHot": "ocrep.tables.coder.OneHot",
+    "ocrep.Letters": "ocrep.tables.coder.Letters",
+    "ocrep.TargetCodes": "ocrep.tables.codes.TargetCodes",
+}
+
 _SPLITTERS = ("KFold", "GroupKFold", "StratifiedKFold", "StratifiedGroupKFold", "LeaveOneOut", "LeaveOneGroupOut")
 OTHERS = (
     "numpy.dtype",  # an attribute of scikit-learn's imputers
@@ -98,7 +112,15 @@ def path_of(kind: Callable[..., Any]) -> str:
     return f"{kind.__module__}.{kind.__name__}"
 
 
-NAMES = {path_of(kind): name for name, kind in OWN.items()}
+NAMES = {path_of(kind): name for name, kind in OWN.items()} | {path: name for name, path in TABLES.items()}
+
+
+def kind_named(name: str) -> Callable[..., Any]:
+    """The type or function that files call so."""
+    if name in OWN:
+        return OWN[name]
+    module, _, own_name = TABLES[name].rpartition(".")
+    return vars(import_module(module))[own_name]
 
 
 def check_tree(tree: Any) -> None:
@@ -158,7 +180,7 @@ def _node_to_file(node: Node) -> Node:
     name = NAMES.get(path)
     if name is None:
         raise ModelFileError(f"The model holds {path}, which is not among the types that model files can keep.")
-    names = _field_names(node, OWN[name])
+    names = _field_names(node, kind_named(name))
     node = _renamed(node, name)
     if names is not None:
         values = node.pop("content")["content"]
@@ -175,20 +197,21 @@ def _node_from_file(node: Node, source: str) -> Node:
     name = f"{node['__module__']}.{node['__class__']}"
     if not name.startswith("ocrep."):
         return node
-    if name not in OWN:
+    if name not in OWN and name not in TABLES:
         raise ModelFileError(
             f"{source} and holds {name}, which ocrep {__version__} does not know: upgrade with pip install -U ocrep."
         )
-    names = _field_names(node, OWN[name])
-    node = _renamed(node, path_of(OWN[name]))
+    kind = kind_named(name)
+    names = _field_names(node, kind)
+    node = _renamed(node, path_of(kind))
     if names is not None:
         values = node.pop("fields")
-        if not _required_fields(OWN[name]) <= set(values) <= set(names):
+        if not _required_fields(kind) <= set(values) <= set(names):
             raise ModelFileError(
                 f"{source}, in which {name} had other fields: load it with that version, or fit the model again with "
                 f"{__version__}."
             )
-        node["content"] = _state(OWN[name], {field: values[field] for field in names if field in values})
+        node["content"] = _state(kind, {field: values[field] for field in names if field in values})
     return node
 
 

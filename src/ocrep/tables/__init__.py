@@ -1,17 +1,39 @@
-"""From a table to a trained pipeline, and from the pipeline to predictions (needs pandas and pyarrow).
+"""From a table to a trained model, and from the model to predictions (needs pandas and pyarrow).
 
-`fit_table` does for a data frame what the program `ocrep fit` does for a file. It stands here because every other file
-of this room imports pandas and pyarrow, without which `fit_table` still says what to install.
+`TableRegressor` and `TableClassifier` are estimators for data frames, and `TableCoder` turns columns into numbers for
+them. `fit_table` does for a data frame what the program `ocrep fit` does for a file. It stands here because every other
+file of this room imports pandas and pyarrow, without which these names still say what to install.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.pipeline import Pipeline
 
-__all__ = ["fit_table"]
+if TYPE_CHECKING:
+    from ocrep.tables.coder import TableCoder
+    from ocrep.tables.estimators import TableClassifier, TableRegressor
+
+__all__ = ["TableClassifier", "TableCoder", "TableRegressor", "fit_table"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _require_libraries(name)
+    from ocrep.tables import coder, estimators
+
+    return coder.TableCoder if name == "TableCoder" else vars(estimators)[name]
+
+
+def _require_libraries(name: str) -> None:
+    try:
+        import pandas  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f'{name} needs pandas and pyarrow: pip install "ocrep[files]".') from error
 
 
 def fit_table(
@@ -95,11 +117,7 @@ def fit_table(
     >>> model.left_out_, model.gaps_
     ({}, {})
     """
-    try:
-        import pandas  # noqa: F401
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError('fit_table needs pandas and pyarrow: pip install "ocrep[files]".') from error
+    _require_libraries("fit_table")
     from ocrep._files.row_file import RowFile
     from ocrep.tables.problem import read_problem
     from ocrep.tables.training import Settings, for_frames, train

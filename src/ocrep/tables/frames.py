@@ -1,0 +1,312 @@
+"""Data frames of any library as Arrow columns, what kind of values each column holds, and these values as NumPy arrays.
+
+A frame of pandas, polars or Arrow becomes a `Frame`: named Arrow columns. `kind_of` looks at all values of a column
+once, in training; `values_of` reads a column of that kind then and later, whatever library or type it comes in:
+
+    number, boolean        float64, NaN in gaps
+    duration               seconds
+    date, time             days since 1970, and hours since midnight
+    rank                   the place of an ordered category, from 0
+    text                   `Words`: the different texts, and for each row the number of its text
+
+Dates written as text are read by the rules of `_files/convert.py`: 2024-12-31 always, 31/12/2024 where the order of day
+and month is certain.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas
+import pyarrow
+import pyarrow.compute as pc
+from pyarrow import types
+from sklearn.utils import check_array
+
+from ocrep._files.convert import (
+    DATE_KINDS,
+    DateKind,
+    as_kind,
+    booleans_of,
+    coded_texts,
+    dates_of,
+    kind_of_type,
+    numbers_of,
+    times_of,
+)
+from ocrep._files.formats import DataError, nearest
+from ocrep._layers.columns import days_since_1970
+from ocrep._rows.block import is_dask
+from ocrep.tables.problem import looks_like_date
+
+Kind: TypeAlias = Literal["number", "boolean", "duration", "time", "rank", "text", DateKind, "empty", "other"]
+
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d.*")
+_LEADING_ZERO = r"^\s*[+-]?0\d"
+_LOOKED_AT = 1000  # texts that are looked at before they are said to be dates of no known form
+
+
+class Words(NamedTuple):
+    """The texts of a column."""
+
+    codes: np.ndarray
+    """For each row the number of its text; that of a gap is the number of texts."""
+    texts: list[str]
+
+    def counts(self) -> np.ndarray:
+        """The number of rows of each text, and last that of gaps."""
+        return np.bincount(self.codes, minlength=len(self.texts) + 1)
+
+    def some(self, rows: np.ndarray) -> Words:
+        """Some of the rows, with the texts that occur in them."""
+        codes = self.codes[rows]
+        used = np.unique(codes)
+        used = used[used < len(self.texts)]
+        places = np.full(len(self.texts) + 1, len(used))
+        places[used] = np.arange(len(used))
+        return Words(places[codes], [self.texts[number] for number in used.tolist()])
+
+
+Values: TypeAlias = np.ndarray | Words
+
+
+def is_missing(values: Values) -> np.ndarray:
+    """Which rows have a gap."""
+    return values.codes == len(values.texts) if isinstance(values, Words) else np.isnan(values)
+
+
+def some_rows(values: Values, rows: np.ndarray) -> Values:
+    """The values of some rows."""
+    return values.some(rows) if isinstance(values, Words) else values[rows]
+
+
+# ------------------------------------------------------------------------------
+# Frames
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """Named columns as Arrow arrays."""
+
+    columns: dict[str, Any]
+    n_rows: int
+    named: bool
+    """Whether the columns have names of their own, and not those of their places."""
+
+    @classmethod
+    def of(cls, X: Any) -> Frame:
+        """The columns of a frame of pandas, polars or Arrow, or of an array with two axes."""
+        if isinstance(X, Frame):
+            return X
+        if is_dask(X):
+            raise TypeError("X is a Dask collection, and a table is coded in memory: give X.compute().")
+        if isinstance(X, pyarrow.Table | pyarrow.RecordBatch) or hasattr(X, "to_arrow"):
+            table = X if isinstance(X, pyarrow.Table | pyarrow.RecordBatch) else X.to_arrow()
+            _check_names(table.schema.names)
+            columns = {name: whole_array(table[name]) for name in table.schema.names}
+            return cls(columns, table.num_rows, named=True)
+        named = hasattr(X, "iloc") and hasattr(X, "columns")
+        frame = X if named else _frame_of_array(X)
+        _check_names([str(name) for name in frame.columns])
+        columns = {str(name): of_pandas(str(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
+        return cls(columns, len(frame), named)
+
+    def take(self, rows: np.ndarray) -> Frame:
+        """Some of the rows, by their numbers."""
+        numbers = pyarrow.array(rows)
+        return Frame({name: column.take(numbers) for name, column in self.columns.items()}, len(rows), self.named)
+
+    def renamed(self, names: list[str], estimator: str) -> Frame:
+        """Columns without names of their own under those of training, by their places."""
+        if self.named or list(self.columns) == names:
+            return self
+        if len(self.columns) != len(names):
+            has = f"X has {len(self.columns)} features"
+            raise DataError(f"{has}, but {estimator} is expecting {len(names)} features as input.")
+        return Frame(dict(zip(names, self.columns.values(), strict=True)), self.n_rows, named=True)
+
+    def column(self, name: str) -> Any:
+        """A column by its name."""
+        if name not in self.columns:
+            raise DataError(f"X has no column {name!r}, which the model needs: {nearest(name, list(self.columns))}")
+        return self.columns[name]
+
+
+def _frame_of_array(X: Any) -> Any:
+    if not (hasattr(X, "__array__") or hasattr(X, "toarray") or isinstance(X, list | tuple)):
+        raise TypeError(
+            f"X must be a pandas or polars data frame, an Arrow table, or an array with rows and columns, not "
+            f"{type(X).__name__}."
+        )
+    array = check_array(X, dtype=None, ensure_all_finite=False)
+    return pandas.DataFrame(array, columns=[f"x{i}" for i in range(array.shape[1])])
+
+
+def _check_names(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise DataError(f"X has two columns named {name!r}: rename one of them.")
+        seen.add(name)
+    if not names:
+        raise DataError("X has no columns.")
+
+
+def of_pandas(name: str, series: Any) -> Any:
+    """A column of pandas as an Arrow array; categories that are not text, such as intervals, become text."""
+    dtype = series.dtype
+    if isinstance(dtype, pandas.PeriodDtype):
+        series = series.dt.to_timestamp()
+    elif isinstance(dtype, pandas.SparseDtype):
+        series = series.sparse.to_dense()
+    elif isinstance(dtype, pandas.CategoricalDtype) and isinstance(dtype.categories.dtype, pandas.IntervalDtype):
+        series = series.cat.rename_categories([str(interval) for interval in dtype.categories])
+    try:
+        return whole_array(pyarrow.Array.from_pandas(series))
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
+        kinds: dict[str, int] = {}
+        for row, value in enumerate(series):
+            if not (pandas.api.types.is_scalar(value) and pandas.isna(value)):
+                kinds.setdefault(type(value).__name__, row)
+        (first, _), *others = kinds.items()
+        if not others:
+            raise DataError(
+                f"Column {name!r} holds values that are not understood ({error}): make them numbers or text, or leave "
+                f"the column out with ignore=[{name!r}]."
+            ) from error
+        raise DataError(
+            f"Column {name!r} holds values of several types, {first} and in row {others[0][1] + 1} {others[0][0]}: "
+            f"make all of them numbers or all of them text, or leave the column out with ignore=[{name!r}]."
+        ) from error
+
+
+def whole_array(column: Any) -> Any:
+    """A column as one array, of types that all versions of Arrow compute with."""
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
+    if isinstance(column.type, pyarrow.BaseExtensionType):
+        column = column.storage
+    return column.cast(pyarrow.large_string()) if types.is_string_view(column.type) else column
+
+
+# ------------------------------------------------------------------------------
+# Kinds
+
+
+def kind_of(column: Any, name: str, order: str | None = None) -> Kind:
+    """The kind of a column's values; `order` is "day-first" or "month-first" where the texts leave that open."""
+    column_type = column.type
+    if column.null_count == len(column):
+        return "empty"
+    if types.is_dictionary(column_type):
+        if not _is_plain(column_type.value_type):
+            return "other"
+        return "rank" if column_type.ordered else "text"
+    if types.is_duration(column_type):
+        return "duration"
+    kind = kind_of_type(column_type)
+    if kind != "text":
+        if kind == "number" and is_missing(values_of(column, "number", name)).all():
+            return "empty"
+        return kind
+    codes, texts = coded_texts(column)
+    words = pyarrow.array([texts[number] for number in np.unique(codes[codes < len(texts)]).tolist()], pyarrow.string())
+    return _kind_of_texts(words, name, order)
+
+
+def _is_plain(column_type: Any) -> bool:
+    return kind_of_type(column_type) in ("text", "number", "boolean", "date")
+
+
+def _kind_of_texts(words: Any, name: str, order: str | None) -> Kind:
+    """The kind of different texts, none of them missing."""
+    if not len(words):
+        return "empty"
+    # 007 is a code: as a number it would be the same as 7.
+    if numbers_of(words) is not None and not pc.any(pc.match_substring_regex(words, _LEADING_ZERO)).as_py():
+        return "number"
+    if booleans_of(words) is not None:
+        return "boolean"
+    if times_of(words) is not None:
+        return "time"
+    orders = [kind for kind in DATE_KINDS if dates_of(words, kind) is not None]
+    if len(orders) == 1:
+        return orders[0]
+    if orders:
+        asked = [kind for kind in orders if order is not None and kind.startswith(order)]
+        if asked:
+            return asked[0]
+        raise DataError(
+            f"Column {name!r} holds dates such as {words[0].as_py()!r}, in which the order of day and month is not "
+            f"certain: write YYYY-MM-DD, or set dates='day-first' or dates='month-first'."
+        )
+    sample = words[:_LOOKED_AT].to_pylist()
+    styles = {bool(_ISO_DATE.fullmatch(text.strip())): text for text in sample}
+    if all(_ISO_DATE.fullmatch(text.strip()) or looks_like_date(text) for text in sample):
+        examples = " and ".join(repr(text) for text in styles.values())
+        raise DataError(
+            f"Column {name!r} holds dates that are not all of one known form, such as {examples}: write all of them as "
+            f"YYYY-MM-DD, or leave the column out with ignore=[{name!r}]."
+        )
+    return "text"
+
+
+# ------------------------------------------------------------------------------
+# Values
+
+
+def values_of(column: Any, kind: Kind, name: str, ranks: list[str] | None = None) -> Values:
+    """The values of a column, read as the kind that it had in training; `ranks` are the ordered categories."""
+    if types.is_null(column.type) or (kind != "text" and column.null_count == len(column)):
+        return Words(np.zeros(len(column), dtype=np.intp), []) if kind == "text" else np.full(len(column), np.nan)
+    if kind in DATE_KINDS:
+        return days_since_1970(as_kind(column, kind, name, 0))
+    if kind == "duration":
+        return _seconds(column, name)
+    if kind == "time":
+        return _hours(column, name)
+    if kind in ("number", "boolean"):
+        return as_kind(column, kind, name, 0).astype(np.float64)
+    words = _words(column, name)
+    if kind == "text":
+        return words
+    assert ranks is not None
+    rank_of = {text: float(rank) for rank, text in enumerate(ranks)}
+    return np.array([*(rank_of.get(text, np.nan) for text in words.texts), np.nan])[words.codes]
+
+
+def categories_of(column: Any) -> list[str]:
+    """The categories of a column of ordered ones, in their order."""
+    return [str(text) for text in column.dictionary.cast(pyarrow.large_string()).to_pylist()]
+
+
+def _words(column: Any, name: str) -> Words:
+    held = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if not _is_plain(held):
+        raise DataError(f"Column {name!r} must hold text in each row, as in training, but it holds {held}.")
+    codes, texts = coded_texts(column)
+    return Words(codes.astype(np.intp, copy=False), texts)
+
+
+def _seconds(column: Any, name: str) -> np.ndarray:
+    if not types.is_duration(column.type):
+        raise DataError(f"Column {name!r} must hold durations, as in training, but it holds {column.type}.")
+    return _floats(column.cast(pyarrow.duration("us"), safe=False)) / 1e6
+
+
+def _hours(column: Any, name: str) -> np.ndarray:
+    if types.is_time(column.type):
+        return _floats(column.cast(pyarrow.time64("us"), safe=False)) / 3600e6
+    words = _words(column, name)
+    if times_of(pyarrow.array(words.texts, pyarrow.string())) is None:
+        raise DataError(f"Column {name!r} must hold times of a day such as 09:30, as in training.")
+    hours = [sum(float(part) / 60**i for i, part in enumerate(text.strip().split(":"))) for text in words.texts]
+    return np.array([*hours, np.nan])[words.codes]
+
+
+def _floats(column: Any) -> np.ndarray:
+    numbers = column.cast(pyarrow.int64())
+    return numbers.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
