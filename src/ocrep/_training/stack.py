@@ -191,12 +191,13 @@ def stack(
     members = np.flatnonzero(shares).tolist()
     best = min(numbers, key=lambda n: (scores[n].loss, n))
     held_out = sum(shares[n] * judged[n].outputs for n in members)
-    drawn = {n: _drawn(problem, candidates[n][1], judged[n]) for n in {*members, best}}
-    fitted = (
-        {n: _fitted_on_sample(problem, candidates[n][1], judged[n], drawn[n]) for n in members}
-        if whole
-        else _fitted_on_all_rows(problem, rows, {n: (candidates[n][1], drawn[n], judged[n].gamma) for n in members})
-    )
+    needed = sorted({*members, best})
+    drawn = dict(zip(needed, at_once(lambda n: _drawn(problem, candidates[n][1], judged[n]), needed), strict=True))
+    if whole:
+        found = at_once(lambda n: _fitted_on_sample(problem, candidates[n][1], judged[n], drawn[n]), members)
+        fitted = dict(zip(members, found, strict=True))
+    else:
+        fitted = _fitted_on_all_rows(problem, rows, {n: (candidates[n][1], drawn[n], judged[n].gamma) for n in members})
     layers = JoinedLayers(tuple(drawn[n].one_layer for n in members))
     W = np.concatenate([shares[n] * fitted[n][0] for n in members]) * problem.rows.scale
     b = sum(shares[n] * fitted[n][1] for n in members) * problem.rows.scale + problem.rows.center

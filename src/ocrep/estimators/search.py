@@ -162,7 +162,7 @@ class Progress:
 
     def __init__(self, candidates: Sequence[dict[str, Any]], *, verbose: bool) -> None:
         self._candidates, self._verbose, self._lock = candidates, verbose, Lock()
-        self._start, self._done, self._shown = perf_counter(), 0, False
+        self._start, self._shown = perf_counter(), False
 
     def __enter__(self) -> Self:
         return self
@@ -174,9 +174,9 @@ class Progress:
     def report(self, number: int, score: Score) -> None:
         """One more candidate was tried."""
         with self._lock:
-            self._done += 1
-            count = f"candidate {self._done} of {len(self._candidates)}"
-            told = f"failed: {score.failure}" if score.failure else f"held-out error {score.loss:.6g}"
+            count = f"candidate {number + 1} of {len(self._candidates)}"
+            error = f"held-out error {score.loss:.6g} on {score.n_rows:,} rows"
+            told = f"failed: {score.failure}" if score.failure else error
             if self._verbose:
                 print(f"{count}, {self._candidates[number]}: {told}, {score.seconds:.2f} s", file=sys.stderr)
             elif sys.stderr.isatty() and perf_counter() - self._start > _PATIENCE:
