@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from ocrep._documentation import shown_in_short
+from ocrep._layers.random_layer import JoinedLayers
 from ocrep._linalg.arrays import EPS, Array, array_namespace, to_device_of, to_host
 from ocrep._linalg.leave_one_out import left_out_errors, left_out_outputs
 from ocrep._linalg.parallel import on_chunks, row_slices
@@ -28,13 +29,22 @@ def network_outputs(learned: Learned, coef: Array, intercept: Any, X: Any) -> Ar
     """HW + b, (n_samples, n_targets), in the precision of X."""
     xp = array_namespace(coef)
     weights = xp.reshape(coef, (-1, coef.shape[-1])).T
+    # The layers of a stack one after the other: all of them at once would leave room for a few rows only.
+    layer = learned.layer
+    maps: Any = layer.map_ if isinstance(layer, JoinedLayers) else None
+    parts = [(learned.features, slice(None))] if maps is None else list(zip(maps.maps, maps.columns, strict=True))
+    widest = max(weights[columns, ...].shape[0] for _, columns in parts)
 
     def answer(part: slice, workspace: np.ndarray | None = None) -> Array:
-        H = learned.features(X[part, ...], workspace)
-        # Features of one's own may come in another precision than the weights have.
-        common = xp.result_type(H.dtype, weights.dtype)
-        product = xp.astype(H, common, copy=False) @ xp.astype(weights, common, copy=False)
-        return xp.astype(product + intercept, X.dtype, copy=False)
+        rows = X[part, ...]
+        total = intercept
+        for features, columns in parts:
+            W = weights[columns, ...]
+            H = features(rows, None if workspace is None else workspace[:, : W.shape[0]])
+            # Features of one's own may come in another precision than the weights have.
+            common = xp.result_type(H.dtype, W.dtype)
+            total = total + xp.astype(H, common, copy=False) @ xp.astype(W, common, copy=False)
+        return xp.astype(total, X.dtype, copy=False)
 
     if not isinstance(coef, np.ndarray):
         height = block_rows(weights.shape[0], X.shape[1], on_device=True)
@@ -42,14 +52,14 @@ def network_outputs(learned: Learned, coef: Array, intercept: Any, X: Any) -> Ar
     outputs = np.empty((X.shape[0], weights.shape[1]), dtype=X.dtype)
 
     def worker(height: int) -> Callable[[slice], None]:
-        workspace = np.empty((height, weights.shape[0]), dtype=coef.dtype)
+        workspace = np.empty((height, widest), dtype=coef.dtype)
 
         def fill(part: slice) -> None:
             outputs[part] = answer(part, workspace)
 
         return fill
 
-    on_chunks(worker, X.shape[0], X.shape[1] + weights.shape[0])
+    on_chunks(worker, X.shape[0], X.shape[1] + widest)
     return outputs
 
 
@@ -288,6 +298,10 @@ class LeftOutErrors:
             xp.stack([xp.take(sizes, order, axis=0) for sizes, order in by_target], axis=1),
             xp.stack([xp.cumulative_sum(xp.take(times, order, axis=0)) for _, order in by_target], axis=1),
         )
+
+    def to_device_of(self, like: Array) -> LeftOutErrors:
+        """The same in the library and on the device of an array."""
+        return LeftOutErrors(to_device_of(like, self.sizes), to_device_of(like, self.ranks))
 
     def quantile(self, coverage: Any) -> Array:
         """For each target what a share `coverage` of n + 1 errors does not exceed, the new one being the largest."""

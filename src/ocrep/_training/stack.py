@@ -35,10 +35,11 @@ from scipy.optimize import minimize, nnls
 from scipy.special import expit
 from sklearn.base import clone
 
+from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import JoinedLayers
-from ocrep._linalg.arrays import to_device_of, to_host
+from ocrep._linalg.arrays import as_float64, to_device_of, to_host
 from ocrep._linalg.folds import FoldPlan
-from ocrep._linalg.parallel import at_once, chunk_rows
+from ocrep._linalg.parallel import at_once
 from ocrep._linalg.ridge_sums import FoldedRows, RidgeProblem, RidgeSums, best_gamma, mean_of, refined, without_each
 from ocrep._linalg.rows import ChunkEncoder, Encoder, cut, summarize
 from ocrep._linalg.solve import Factored, solve
@@ -438,31 +439,38 @@ def _fitted_on_sample(
     return refined(rows, learned.features, fitted, judged.gamma, intercept=recipe.intercept)
 
 
+# Rows of which a worker forms the features of one member at a time: the sums are added to so many rows at once.
+_ROWS_AT_ONCE = 2_048
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _MemberSums:
-    """The sums of each member over the rows so far, from the features of all members next to each other."""
+    """The sums of each member over the rows so far; the rows come as inputs, and each member forms its own features."""
 
     members: tuple[RidgeSums, ...]
-    columns: tuple[slice, ...]
+    maps: tuple[HiddenMap, ...]
     center: Any
     scale: Any
 
-    n_matrices = 1
     copies = 2
     merges_in_pairs = False
 
+    @property
+    def n_matrices(self) -> int:
+        return len(self.members)
+
     def chunk_size(self, encoder: Encoder, workers: int) -> int | None:
-        if encoder.n_features is None:
-            return None
-        return chunk_rows(encoder.n_features, workers, copies=self.copies)
+        del workers
+        return None if encoder.n_features is None else _ROWS_AT_ONCE
 
     def add(self, block: Block, chunks: ChunkEncoder) -> _MemberSums:
-        members = list(self.members)
+        members = self.members
         for chunk in cut(block, chunks.size):
-            (H, T, weight), _ = chunks.in_workspace(chunk)
+            (X, T, weight), _ = chunks.in_workspace(chunk)
             T = (T - self.center) / self.scale
-            members = [sums.add(H[:, columns], T, weight) for sums, columns in zip(members, self.columns, strict=True)]
-        return replace(self, members=tuple(members))
+            pairs = zip(members, self.maps, strict=True)
+            members = tuple(sums.add(as_float64(own(X)), T, weight) for sums, own in pairs)
+        return replace(self, members=members)
 
     def merge(self, other: _MemberSums) -> _MemberSums:
         pairs = zip(self.members, other.members, strict=True)
@@ -474,23 +482,21 @@ def _fitted_on_all_rows(
 ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """W and b of each member, from one reading of all rows."""
     like = problem.survey.like
-    layers = JoinedLayers(tuple(learned.one_layer for _, learned, _ in members.values()))
-    learned = replace(problem.learned, layer=layers, division=None)
+    by_fold = problem.rows
     # The shift only keeps digits: the mean of some rows will do.
     some = slice(1000)
-    by_fold = problem.rows
     X, T, weight = by_fold.X[some], by_fold.T[some], by_fold.weight[some]
     shifts = [mean_of(own.features(X), T, weight) for _, own, _ in members.values()]
+    maps = [own.one_layer.map_ for _, own, _ in members.values()]
     center, scale = by_fold.center, by_fold.scale
     if like is not None:
-        layers = layers._with_map(lambda own: own.to_device_of(like))
-        learned = replace(learned, layer=layers, on_device=True)
+        maps = [own.to_device_of(like) for own in maps]
         shifts = [to_device_of(like, shift) for shift in shifts]
         center, scale = to_device_of(like, center), to_device_of(like, scale)
-    sizes = [own.n_features for _, own, _ in members.values()]
-    empty = tuple(RidgeSums.about(shift, size) for shift, size in zip(shifts, sizes, strict=True))
-    start = _MemberSums(empty, tuple(layers.map_.columns), center, scale)
-    found = summarize(rows, learned.encoder, start).members
+    pairs = zip(shifts, maps, strict=True)
+    empty = tuple(RidgeSums.about(shift, own.n_features) for shift, own in pairs)
+    inputs = replace(problem.learned, division=None, on_device=like is not None)
+    found = summarize(rows, inputs.encoder, _MemberSums(empty, tuple(maps), center, scale)).members
     fitted = {}
     for (number, (recipe, _, gamma)), sums in zip(members.items(), found, strict=True):
         on_host = replace(sums, shift=to_host(sums.shift), first=to_host(sums.first), second=to_host(sums.second))
@@ -506,12 +512,14 @@ def _calibrator(
 ) -> Calibrator | LabelCalibrator | LeftOutErrors:
     """What the held-out predictions of the stack show: probabilities, or how large errors are."""
     rows = problem.rows
+    calibrator: Calibrator | LabelCalibrator | LeftOutErrors
     if not learned.targets.labels:
         # Weights that count rows as they are; of others each row counts once, since only their ratios mean something.
         whole = np.array_equal(rows.weight, np.round(rows.weight))
-        return LeftOutErrors.of((outputs - rows.T) * rows.scale, rows.weight if whole else np.ones(len(rows)))
-    stand_for = problem.sample.stand_for()[rows.places]
-    kind = LabelCalibrator if learned.targets.several else Calibrator
-    calibrator = kind.of(outputs, rows.T, rows.weight * stand_for)
+        calibrator = LeftOutErrors.of((outputs - rows.T) * rows.scale, rows.weight if whole else np.ones(len(rows)))
+    else:
+        stand_for = problem.sample.stand_for()[rows.places]
+        kind = LabelCalibrator if learned.targets.several else Calibrator
+        calibrator = kind.of(outputs, rows.T, rows.weight * stand_for)
     like = problem.survey.like
     return calibrator if like is None else calibrator.to_device_of(like)
