@@ -44,8 +44,9 @@ Result = TypeVar("Result")
 BLOCK_ENTRIES = 2**21
 # 2 MB of float64: numbers that are converted to float64 or hashed are taken in pieces of this size.
 PIECE_ENTRIES = 2**18
-# 1 MB of float64: what a core holds in its own cache.
-THREAD_ENTRIES = 2**17
+# 8 MB of float64 for each thread that predicts. 1 MB would stay in a core's own cache, but then calls are so short that
+# threads wait for the interpreter: sixteen predicted more slowly than eight.
+THREAD_ENTRIES = 2**20
 # Fewer rows at a time would cost more in calls than they save in memory.
 _FEWEST_ROWS = 16
 # Starting a thread costs about as much as a chunk.

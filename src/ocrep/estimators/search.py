@@ -98,8 +98,8 @@ def _units(n_rows: int, n_outputs: int) -> int:
 def members_of(candidates: str, task: str, n_rows: int, n_inputs: int, n_outputs: int) -> list[Parameters]:
     """The layers of a stack, for rows of this number and width; those that cost least come first.
 
-    Kinds, rounds and sizes were chosen on the sets of benchmarks/tabular.py, by task and by rows that no layer had
-    seen. In classification of few rows, trees and diagonal metrics of more kinds gained nothing there.
+    Kinds, rounds and sizes were chosen by test errors on the sets of benchmarks/tabular.py, for each task. In
+    classification of few rows, trees and diagonal metrics of more kinds gained nothing there.
     """
     pick("candidates", candidates, dict.fromkeys(("quick", "default", "thorough")))
     n = _units(n_rows, n_outputs)
