@@ -20,7 +20,7 @@ MODELS = {
     "random forest": RandomForestRegressor(random_state=0),
     "gradient boosting": HistGradientBoostingRegressor(random_state=0),
     "ocrep, one network": PinvRegressor(random_state=0),
-    "ocrep, layer chosen": PinvRegressorCV(random_state=0),
+    "ocrep, a stack": PinvRegressorCV(random_state=0),
 }
 
 
@@ -37,10 +37,9 @@ def main() -> None:
         seconds = time.perf_counter() - begin
         error = np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))
         print(f"{name:<22}{error:>14.3f}{seconds:>10.2f}", flush=True)
-    won = MODELS["ocrep, layer chosen"].best_params_
-    print(f"\nThe chosen layer: {won['n_hidden']} units, {won['activation']}, weights from {won['weight_init']}.")
+    print(f"\nThe networks of the stack, with their weights:\n{MODELS['ocrep, a stack'].summary()}")
     write_report(diagnose(PinvRegressor(200, random_state=0), X_train, y_train, X_test=X_test, y_test=y_test), PAGE)
-    print(f"A look into one network: open {PAGE} in a browser.\n\nGo on with your own table:\n")
+    print(f"\nA look into one network: open {PAGE} in a browser.\n\nGo on with your own table:\n")
     print("  .venv/bin/ocrep --help")
     print("  .venv/bin/ocrep compare your.csv --target NAME")
     print("  .venv/bin/ocrep fit your.csv --target NAME --out model.skops")

@@ -19,7 +19,7 @@ X.iloc[:3, 2:9]
 
 # %%
 # Nothing is prepared. Columns that tell nothing are left out, and gaps are inputs too.
-network = PinvRegressorCV("quick", calibrate="loo", random_state=0)
+network = PinvRegressorCV("quick", random_state=0)
 model = TableRegressor(network, random_state=0).fit(X, y)
 print("not used:", model.left_out_)
 print("gaps:", model.gaps_)

@@ -32,7 +32,15 @@ LOOKED_UP = {
 OTHER_BLOCKS = {("CONTRIBUTING.md", "text"): 1}
 """Blocks that are no code: a drawing."""
 
-RUNNABLE = ["coming-from.md", "cross-validation.md", "network.md", "probabilities.md", "start.md", "your-table.md"]
+RUNNABLE = [
+    "coming-from.md",
+    "cross-validation.md",
+    "network.md",
+    "probabilities.md",
+    "stacks.md",
+    "start.md",
+    "your-table.md",
+]
 """Pages whose Python runs here; other tests run that of the others, with the files and clusters that it needs."""
 
 NO_RUN = {"docs/gpu.md": 1, "docs/scaling.md": 3}

@@ -102,7 +102,7 @@ class PinvRegressor(_Network, Regression):
 
     See Also
     --------
-    PinvRegressorCV : Such a network with the hidden layer chosen too.
+    PinvRegressorCV : A stack of such networks with layers of different kinds.
     PinvClassifier : The same network for labels.
     TikhonovRegressor : The same output weights on features that you bring.
 
@@ -176,7 +176,7 @@ class PinvClassifier(_Network, Classification):
 
     See Also
     --------
-    PinvClassifierCV : Such a network with the hidden layer chosen too.
+    PinvClassifierCV : A stack of such networks with layers of different kinds.
     PinvRegressor : The same network for numbers.
     TikhonovClassifier : The same output weights on features that you bring.
 

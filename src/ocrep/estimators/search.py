@@ -1,4 +1,4 @@
-"""`PinvRegressorCV` and `PinvClassifierCV`: the hidden layer chosen among candidates by exact cross-validation."""
+"""`PinvRegressorCV` and `PinvClassifierCV`: candidates compared on held-out rows, and weighed or the best one kept."""
 
 from __future__ import annotations
 

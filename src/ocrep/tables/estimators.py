@@ -227,7 +227,7 @@ class TableRegressor(RegressorMixin, _TableModel):
     drop_missing_target : bool, default=False
         Whether rows without a target are left out; otherwise they are an error.
     cv : int, default=3
-        The number of folds by which the network is chosen and texts are coded. A `PinvRegressorCV` given as `model`
+        The number of folds by which the network is judged and texts are coded. A `PinvRegressorCV` given as `model`
         has its own.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the folds, the coder and the hidden layers.
@@ -339,7 +339,7 @@ class TableClassifier(ClassifierMixin, _TableModel):
     class_weight : dict, "balanced" or None, default=None
         Factor on the weight of each class's rows; "balanced" makes all classes weigh the same.
     cv : int, default=3
-        The number of folds by which the network is chosen and texts are coded. A `PinvClassifierCV` given as `model`
+        The number of folds by which the network is judged and texts are coded. A `PinvClassifierCV` given as `model`
         has its own.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the folds, the coder and the hidden layers.
