@@ -372,3 +372,46 @@ def test_no_candidate_is_begun_after_the_budget_of_time(friedman):
     model = PinvRegressorCV(THREE, time_budget=1e-9, random_state=0).fit(X, y)
     assert np.count_nonzero(model.weights_) == 1
     assert isinstance(PinvClassifierCV(THREE[:1], random_state=0).fit(X, y > 10).best_estimator_, PinvClassifier)
+
+
+def test_if_the_first_candidate_fails_after_the_budget_another_is_tried(friedman):
+    X, y, _, _ = friedman
+    bad = {"n_hidden": 5, "input_scaling": None, "activation": lambda Z: Z * np.nan}
+    with pytest.warns(UserWarning, match="was left out"):
+        model = PinvRegressorCV([bad, THREE[0], THREE[1]], time_budget=1e-9, random_state=0).fit(X, y)
+    assert model.weights_.tolist() == [0.0, 1.0, 0.0]
+    assert model.cv_results_["judged"].tolist() == ["", "exact", ""]
+
+
+def test_numbers_of_numpy_are_numbers(friedman):
+    X, y, X_new, _ = friedman
+    model = PinvRegressorCV(THREE[:1], gamma=np.float32(0.5), random_state=np.int64(0)).fit(X, y)
+    assert model.cv_results_["gamma"].tolist() == [0.5]
+    plain = PinvRegressorCV(THREE[:1], gamma=0.5, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X_new), plain.predict(X_new))
+
+
+def test_weights_equal_repetition_with_layers_that_grow_with_the_rows(friedman):
+    X, y, X_new, _ = friedman
+    times = np.random.default_rng(1).integers(1, 6, len(y))
+    weighted = PinvRegressorCV("quick", random_state=0).fit(X, y, times)
+    repeated = PinvRegressorCV("quick", random_state=0).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.predict(X_new), repeated.predict(X_new), rtol=1e-6)
+
+
+def test_verbose_names_the_candidates_that_are_tried(capsys):
+    X = np.random.default_rng(0).normal(size=(2500, 4))
+    model = PinvClassifierCV("quick", selection_rows=1000, verbose=True, random_state=0).fit(X, X[:, 0] > 0)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(model.weights_)
+    assert all(str(own) in " ".join(lines) for own in model.cv_results_["params"])
+
+
+def test_gamma_is_found_where_the_error_has_two_minima():
+    rng = np.random.default_rng(19)
+    group = np.repeat(np.arange(20), 10)
+    X = rng.normal(size=(20, 4))[group] + 0.01 * rng.normal(size=(200, 4))
+    y = rng.normal(size=20)[group]
+    own = {"n_hidden": 20, "activation": "laplace", "weight_init": "rows", "metric": "diagonal"}
+    model = PinvRegressorCV([own], random_state=0).fit(X, y, groups=group)
+    assert 1.0 + model.ensemble_score_ / y.var() > -0.3

@@ -13,7 +13,7 @@ Errors that are shown come from predictions of the rows themselves, and output w
 refinement against the rows (`refined`), which squares what their error was: 10⁻⁴ becomes 10⁻⁸. Models that need
 every digit of the spectrum are trained by `solve`.
 
-The error as a function of log γ has one minimum nearly always, and is flat about it: `best_gamma` walks downhill in
+The error as a function of log γ mostly has one minimum, and is flat about it: `best_gamma` walks downhill in
 steps of two decades, looks one decade to each side, and takes the vertex of the parabola through the three errors.
 """
 
@@ -258,14 +258,18 @@ def best_gamma(problems: Sequence[RidgeProblem], held: Sequence[RidgeSums]) -> f
             errors[exponent] = sum(found) if np.all(np.isfinite(found)) else math.inf
         return errors[exponent]
 
-    best = _START
-    for step in (2.0, 1.0):
+    def walked(best: float, step: float) -> float:
         while True:
             lower, higher = max(best - step, low), min(best + step, high)
             least = min(error(best), error(lower), error(higher))
             if least == error(best):  # of equals the one in the middle
-                break
+                return best
             best = higher if error(higher) == least else lower
+
+    best = walked(_START, 2.0)
+    if error(high) < error(best):  # there is another minimum, where little more than the mean is predicted
+        best = walked(high, 2.0)
+    best = walked(best, 1.0)
     if low < best < high:
         curvature = error(best - 1.0) - 2.0 * error(best) + error(best + 1.0)
         if 0.0 < curvature < math.inf:

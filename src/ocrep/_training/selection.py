@@ -73,7 +73,7 @@ class Score:
     n_rows: int = 0
     """How many rows it was judged on."""
     failure: Exception | None = None
-    judged: str = "exact"
+    judged: str = ""
     """"nested" if the layer was learned anew without each fold, "exact" if its output weights were fitted anew."""
 
 
@@ -86,13 +86,14 @@ class Selection:
     training: Training
 
 
-Report = Callable[[int, Score], None]
+Report = Callable[[int, int, dict[str, Any], Score], None]
+"""Called with the number of a candidate, how many there are, its parameters and its score."""
 
 
 def select(candidates: Sequence[Candidate], rows: Rows, most_rows: int, report: Report) -> Selection:
     """Compare all candidates on at most `most_rows` rows; those that fail are named in a warning, and the others go on.
 
-    `report(number, score)` is called after each.
+    `report` is called after each.
     """
     # A row of a sample does not know its number among all rows.
     sampled = all(recipe.folds is None or recipe.folds.split != "blocks" for _, recipe in candidates)
@@ -238,7 +239,8 @@ class CandidateFit:
         if not math.isfinite(loss):
             raise ValueError("the held-out error is not finite: rescale the inputs or the targets.")
         by_fold = tuple((losses / weights).tolist())
-        return Score(seconds, gamma, loss, by_fold, float(squared.sum() / weights.sum()), folds.n_read)
+        judged = "nested" if self.recipe.learns_layer else "exact"
+        return Score(seconds, gamma, loss, by_fold, float(squared.sum() / weights.sum()), folds.n_read, judged=judged)
 
     def _scaled_to_verified_total(self, squares: list[float], folds: FoldFactors, gamma: float) -> list[float]:
         """The errors of the folds, scaled so that their sum is the one that the training verified from the rows."""
@@ -309,7 +311,7 @@ class _Halving:
                     self.best_fit = fit
         except Exception as failure:  # whatever is wrong with one candidate, the others may do
             score = Score(perf_counter() - start, failure=failure)
-        self._report(number, score)
+        self._report(number, len(self.scores), self._candidates[number][0], score)
         return score
 
 

@@ -27,6 +27,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from numbers import Real
 from time import perf_counter
 from typing import Any
 
@@ -157,7 +158,7 @@ def stack(
     *,
     seconds: float = math.inf,
 ) -> Stack:
-    """Compare candidates, weigh them, and fit the members of the stack; `report(number, score)` is called after each.
+    """Compare candidates, weigh them, and fit the members of the stack; `report` is called after each.
 
     No further candidate is begun after some `seconds`. Candidates that fail are named in a warning.
     """
@@ -169,7 +170,9 @@ def stack(
     if np.array_equal(survey.low, survey.high) or len(sample.hashes) == 0:
         raise too_few(survey.n_rows, FoldPlan())
     whole = len(sample.hashes) < sample.size
-    candidates = tuple(make_candidates(survey.n_rows, survey.n_inputs, _n_outputs(survey)))
+    # Equal rows count once, so that a weight equals repetition.
+    n_rows = len(sample.hashes) if whole else survey.n_rows
+    candidates = tuple(make_candidates(n_rows, survey.n_inputs, _n_outputs(survey)))
     check_memory(candidates, survey, min(survey.n_rows, most_rows))
     first = candidates[0][1]
     problem = _Problem.of(survey, first, rows.n_rows)
@@ -255,7 +258,7 @@ def _judge(
     judged: dict[int, _Judged] = {}
 
     def attempt(item: tuple[int, Candidate]) -> None:
-        number, (_, recipe) = item
+        number, (parameters, recipe) = item
         start = perf_counter()
         if start > deadline and number != candidates[0][0]:
             return
@@ -266,9 +269,13 @@ def _judge(
             judged[number] = found
         except Exception as failure:  # whatever is wrong with one candidate, the others may do
             scores[number] = Score(perf_counter() - start, failure=failure)
-        report(number, scores[number])
+        report(number, len(scores), parameters, scores[number])
 
     at_once(attempt, candidates)
+    for item in candidates:  # if those that were begun in time failed, the others are tried until one does not
+        if not judged and not scores[item[0]].n_rows and scores[item[0]].failure is None:
+            deadline = math.inf
+            attempt(item)
     warn_of_failures([(parameters, scores[number].failure) for number, (parameters, _) in candidates])
     return judged
 
@@ -311,7 +318,7 @@ def _judged_nested(problem: _Problem, recipe: Recipe) -> _Judged:
 
 def _gamma(recipe: Recipe, problems: Sequence[RidgeProblem], held: Sequence[RidgeSums]) -> float:
     """The γ that was given as a number, or else the one with the least held-out error."""
-    return float(recipe.gamma) if isinstance(recipe.gamma, int | float) else best_gamma(problems, held)
+    return float(recipe.gamma) if isinstance(recipe.gamma, Real) else best_gamma(problems, held)
 
 
 def _score(problem: _Problem, found: _Judged, seconds: float, *, nested: bool) -> Score:

@@ -90,8 +90,8 @@ _ROWS_FOR_TREES = 2000
 
 
 def _units(n_rows: int, n_outputs: int) -> int:
-    """More rows need more units: 300 at 100 rows, 500 at 1,400, 1,000 at 100,000; and several classes twice as many."""
-    units = 145.0 * n_rows ** (1.0 / 6.0) * (1.0 if n_outputs == 1 else 2.0)
+    """More rows need more units: 300 at 200 rows, 500 at 1,400, 1,500 at 100,000; and several classes twice as many."""
+    units = 82.0 * n_rows**0.25 * (1.0 if n_outputs == 1 else 2.0)
     return 100 * round(min(units, 1500.0) / 100.0)
 
 
@@ -160,8 +160,8 @@ _PATIENCE = 1.0
 class Progress:
     """Writes to stderr: a line for each candidate if `verbose`, else on terminals one line that is overwritten."""
 
-    def __init__(self, candidates: Sequence[dict[str, Any]], *, verbose: bool) -> None:
-        self._candidates, self._verbose, self._lock = candidates, verbose, Lock()
+    def __init__(self, *, verbose: bool) -> None:
+        self._verbose, self._lock = verbose, Lock()
         self._start, self._shown = perf_counter(), False
 
     def __enter__(self) -> Self:
@@ -171,14 +171,14 @@ class Progress:
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def report(self, number: int, score: Score) -> None:
+    def report(self, number: int, total: int, parameters: dict[str, Any], score: Score) -> None:
         """One more candidate was tried."""
         with self._lock:
-            count = f"candidate {number + 1} of {len(self._candidates)}"
+            count = f"candidate {number + 1} of {total}"
             error = f"held-out error {score.loss:.6g} on {score.n_rows:,} rows"
             told = f"failed: {score.failure}" if score.failure else error
             if self._verbose:
-                print(f"{count}, {self._candidates[number]}: {told}, {score.seconds:.2f} s", file=sys.stderr)
+                print(f"{count}, {parameters}: {told}, {score.seconds:.2f} s", file=sys.stderr)
             elif sys.stderr.isatty() and perf_counter() - self._start > _PATIENCE:
                 print(f"\r\x1b[K{count}: {told}", end="", file=sys.stderr, flush=True)
                 self._shown = True
@@ -362,14 +362,16 @@ class _Search(ClosedForm):
 
     def _train(self, rows: Rows) -> Training | Stack:
         common = self._common()
-        if not isinstance(self.random_state, int):
+        if isinstance(self.random_state, Integral):
+            common["random_state"] = int(self.random_state)
+        else:
             common["random_state"] = int(random_numbers(self.random_state).randint(2**31 - 1))
         most_rows = check_size("selection_rows", self.selection_rows)
         if self.ensemble:
             return self._stacked(rows, common, most_rows)
         chosen = candidates_of(self.candidates, self._network, [name for name in common if name not in _EITHER])
         tried = [self._candidate(number, own, common) for number, own in enumerate(chosen)]
-        with Progress(chosen, verbose=self.verbose) as progress:
+        with Progress(verbose=self.verbose) as progress:
             selection = select(tried, rows, most_rows, progress.report)
         self.best_index_, self.best_params_ = selection.best, chosen[selection.best]
         self.cv_results_ = _results(chosen, selection.scores)
@@ -398,8 +400,7 @@ class _Search(ClosedForm):
 
         # Whatever can be wrong with the parameters is found before a row is read.
         needs = candidates(1, 1, 1)[0][1].needs
-        shown = candidates(rows.n_rows or most_rows, 1, 1)
-        with Progress([own for own, _ in shown], verbose=self.verbose) as progress:
+        with Progress(verbose=self.verbose) as progress:
             found = stack(rows, needs, candidates, most_rows, progress.report, seconds=float(seconds))
         chosen = [own for own, _ in found.candidates]
         self.best_index_, self.best_params_ = found.best, chosen[found.best]
@@ -468,7 +469,8 @@ def _results(chosen: list[dict[str, Any]], scores: Sequence[Score]) -> dict[str,
     results["params"] = chosen
     results.update({f"split{k}_test_score": split for k, split in enumerate(splits)})
     results["mean_test_score"] = np.array([-score.loss for score in scores])
-    results["std_test_score"] = np.std(splits, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        results["std_test_score"] = np.std(splits, axis=0)
     # Those judged on more rows rank first: the others were dropped on the way.
     order = [(-score.n_rows, np.inf if np.isnan(score.loss) else score.loss) for score in scores]
     results["rank_test_score"] = np.array([1 + sum(other < mine for other in order) for mine in order], dtype=np.int32)
