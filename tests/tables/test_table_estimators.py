@@ -296,3 +296,9 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     with pytest.raises(ValueError, match="cv=1 must be a number of folds"):
         clone(model).set_params(model=Ridge(), cv=1).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_folds_of_the_model_that_are_not_those_of_the_codes_are_refused():
+    frame = pd.DataFrame({"a": np.arange(40.0), "b": list("xyzw") * 10})
+    with pytest.raises(ValueError, match="give a number of folds"):
+        TableRegressor(PinvRegressorCV("quick", cv=KFold(4))).fit(frame, np.sin(np.arange(40.0)))

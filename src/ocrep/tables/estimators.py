@@ -155,7 +155,14 @@ class _TableModel(Linked, BaseEstimator):
 
     def _folds(self, read: ReadTable, y: np.ndarray, groups: Any, network: Any, random: Any) -> np.ndarray:
         """The fold of each row, for the coder and for the network."""
-        asked = network.cv if isinstance(getattr(network, "cv", None), Integral) else self.cv
+        given = getattr(network, "cv", None)
+        ours = isinstance(network, PinvRegressorCV | PinvClassifierCV)
+        if ours and given is not None and not isinstance(given, Integral):
+            raise ValueError(
+                f"cv={given!r} of the model would divide rows otherwise than their codes: give a number of folds, and "
+                "groups= for folds by groups."
+            )
+        asked = given if isinstance(given, Integral) else self.cv
         n_folds = check_size("cv", asked)
         if n_folds < 2:
             raise ValueError(f"cv={asked!r} must be a number of folds ≥ 2.")
