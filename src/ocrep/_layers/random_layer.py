@@ -549,12 +549,13 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
     that vary. A Laplace unit has a cone at its centre, so the model follows single rows more closely and is continuous
     but not smooth there: it has no derivative at a centre.
 
-    With `weight_init="trees"` a unit is 1 for the rows that end in a leaf of an extremely randomized tree [2]_, and 0
-    for others. The trees divide the scaled inputs, and explain all targets together; they have at most 24 leaves of at
-    least 3 rows each, one of which is no unit, because the leaves of a tree add up to one. There are as many trees as
-    `n_hidden` leaves need. Such units have no activation, weights, biases or `weight_scale`: these parameters stay at
-    their defaults, which are ignored. Their derivative is 0. The leaves know the targets of their rows, so networks
-    grow them anew without each fold before rules judge them on it.
+    With `weight_init="trees"` a unit is 1 for the rows that end in a leaf of a tree, and 0 for others. The trees are by
+    turns extremely randomized [2]_ and of best thresholds among half of the inputs. They divide the scaled inputs, and
+    explain all targets together; they have at most 24 leaves of at least 3 rows each, one of which is no unit, because
+    the leaves of a tree add up to one. There are as many trees as `n_hidden` leaves need. Such units have no
+    activation, weights, biases or `weight_scale`: these parameters stay at their defaults, which are ignored. Their
+    derivative is 0. The leaves know the targets of their rows, so networks grow them anew without each fold before
+    rules judge them on it.
 
     These rows, and the quantiles of "squash", come from at most 10,000 distinct rows of positive weight, chosen by a
     hash of what they hold. So the order of the rows does not matter, and a weight equals repetition. Rules that hold

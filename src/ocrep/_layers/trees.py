@@ -1,11 +1,12 @@
 """`Trees`: the leaves of shallow extremely randomized trees as units, 1 where a row ends and 0 elsewhere.
 
 An extremely randomized tree (Geurts, Ernst, Wehenkel, 2006) divides rows by thresholds drawn at random, one for each
-input that is tried, and takes the input whose division explains the targets best. Leaves are what smooth units are not:
-they choose inputs, and they jump. The leaves of one tree add up to one, as the intercept does, so the last leaf of each
-tree is no unit. scikit-learn grows the trees, on inputs with deviation 1, because it compares in float32: a column like
-10⁴ ± 1 would lose its digits. We keep feature, threshold and children of all nodes as arrays of our own, since a file
-must be checked before its indices are followed: scikit-learn does not check those of its trees.
+input that is tried, and takes the input whose division explains the targets best. Every second tree takes the best of
+all thresholds instead, among half of the inputs. Leaves are what smooth units are not: they choose inputs, and they
+jump. The leaves of one tree add up to one, as the intercept does, so the last leaf of each tree is no unit. scikit-
+learn grows the trees, on inputs with deviation 1, because it compares in float32: a column like 10⁴ ± 1 would lose its
+digits. We keep feature, threshold and children of all nodes as arrays of our own, since a file must be checked before
+its indices are followed: scikit-learn does not check those of its trees.
 
 All rows go down all trees together, level by level: node ← left or right child of node, a leaf staying where it is. A
 child has a larger number than its parent, so no path can turn back, and the depth bounds the number of levels. That
@@ -30,6 +31,8 @@ from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, take_co
 
 LEAVES = 24
 """The most leaves of a tree."""
+# A tree of best thresholds sorts its rows at each division, so it looks at no more of them.
+_ROWS_FOR_BEST = 5_000
 LEAST_ROWS = 3
 """The least rows of a leaf, where there are twice as many."""
 _DEPTH = 12
@@ -273,14 +276,24 @@ def _targets(y: np.ndarray | None, weight: np.ndarray, *, labels: bool) -> tuple
 def _grown_tree(
     rows: np.ndarray, targets: np.ndarray | None, weight: np.ndarray, *, labels: bool, seed: int, number: int
 ) -> Any:
-    """scikit-learn's tree of this number, with at least two leaves."""
-    from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+    """scikit-learn's tree of this number, with at least two leaves.
+
+    Every second tree takes the best of all thresholds, among half of the inputs and of a few thousand rows: random ones
+    come near a jump of the target only slowly.
+    """
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
     rng = np.random.default_rng([seed, number])
     # As in scikit-learn's forests; one random input where there is nothing to explain, as in RandomTreesEmbedding.
     max_features: Any = "sqrt" if labels else 1.0 if targets is not None else 1
     y = rng.random(len(rows)) if targets is None else targets
-    kind = ExtraTreeClassifier if labels else ExtraTreeRegressor
+    kind: Any = ExtraTreeClassifier if labels else ExtraTreeRegressor
+    if targets is not None and number % 2 == 1:
+        kind = DecisionTreeClassifier if labels else DecisionTreeRegressor
+        max_features = max_features if labels else 0.5
+        if len(rows) > _ROWS_FOR_BEST:
+            some = rng.choice(len(rows), _ROWS_FOR_BEST, replace=False)
+            rows, y, weight = rows[some], y[some], weight[some]
     # A threshold that leaves too few rows on one side is not drawn again in the same tree; at last one row is enough.
     for least in [max(1, min(LEAST_ROWS, len(rows) // 2))] * _ATTEMPTS + [1]:
         model = kind(
