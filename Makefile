@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 # What other Pythons and older libraries could break, in a few minutes.
 SMALL_SUITE := tests/test_package.py tests/_layers tests/_files tests/_linalg/test_factor.py \
 	tests/_linalg/test_parallel.py tests/_linalg/test_spectrum.py tests/_rows/test_scan.py \
-	tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/onnx tests/rules/test_rules.py tests/serialization \
+	tests/_rows/test_dask.py tests/estimators/test_estimators.py tests/estimators/test_stack.py tests/onnx tests/rules/test_rules.py tests/serialization \
 	tests/tables
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 

@@ -405,19 +405,21 @@ def likeliest_shares(
 def nearest_shares(predictions: Sequence[np.ndarray], T: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Weights ≥ 0 with sum 1 that make the sum of the predictions the nearest to T.
 
-    The sum is held by one more row that is heavy: of the errors E = [P_m − T], as Σ w = 1, ‖T − Σ w_m P_m‖ is ‖Ew‖.
+    With the errors E = [P_m − T], ‖T − Σ w_m P_m‖ is ‖Ew‖ where Σ w = 1. Let u ≥ 0 minimise ‖Eu‖² + (1 − Σu)². For
+    u = s·w the best s leaves q/(1 + q), q = ‖Ew‖², which grows with q: so w = u/Σu is what is sought, from a problem
+    without negative weights alone. Of candidates that predict the same, a slight penalty takes all alike.
     """
     root = np.sqrt(weight)[:, None]
     E = np.stack([((P - T) * root).ravel() for P in predictions], axis=1)
     # Only the triangle of E counts, which is as small as the number of candidates.
     R: np.ndarray = np.asarray(np.linalg.qr(E, mode="r"))
+    n = len(predictions)
     size = float(np.abs(R).max(initial=0.0))
     if not size > 0.0:  # all are perfect
-        return np.full(len(predictions), 1.0 / len(predictions))
-    heavy = 1e4
-    A = np.vstack([R / size, np.full((1, len(predictions)), heavy)])
-    shares, _ = nnls(A, np.append(np.zeros(len(R)), heavy))
-    return np.asarray(shares / shares.sum())
+        return np.full(n, 1.0 / n)
+    A = np.vstack([R / size, np.ones((1, n)), 1e-6 * np.eye(n)])
+    u, _ = nnls(A, np.concatenate([np.zeros(len(R)), [1.0], np.zeros(n)]))
+    return np.asarray(u / u.sum())
 
 
 # ------------------------------------------------------------------------------
