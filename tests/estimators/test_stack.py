@@ -428,3 +428,10 @@ def test_gamma_is_found_where_the_error_has_two_minima():
     own = {"n_hidden": 20, "activation": "laplace", "weight_init": "rows", "metric": "diagonal"}
     model = PinvRegressorCV([own], random_state=0).fit(X, y, groups=group)
     assert 1.0 + model.ensemble_score_ / y.var() > -0.3
+
+
+def test_a_checkpoint_is_refused(friedman, tmp_path):
+    X, y, _, _ = friedman
+    rows = ocrep.scan([(X[:90], y[:90]), (X[90:], y[90:])], checkpoint=tmp_path / "fit.checkpoint")
+    with pytest.raises(ValueError, match="use ensemble=False"):
+        PinvRegressorCV(THREE, random_state=0).fit(rows)

@@ -88,9 +88,8 @@ class Stack:
     best_learned: Learned
     best_factored: Factored
     best_gamma: float
-    squared_error: float
-    """Of the stack's held-out predictions, the mean over rows and targets."""
     loss: float
+    """Of the stack's held-out predictions, as in its scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,6 +163,8 @@ def stack(
     """
     start = perf_counter()
     check_candidates([], rows, sampled=True)
+    if rows.checkpoint is not None:
+        raise ValueError("checkpoint= saves the factors of one network: use ensemble=False, or scan without it.")
     survey = rows.survey(replace(needs, range=True, sample=most_rows, totals=needs.labels, every_label=needs.labels))
     sample = survey.sample
     assert sample is not None
@@ -182,7 +183,7 @@ def stack(
     left = list(range(len(candidates)))
     if len(by_fold) > _FEWER * _FIRST_ROUND:
         few = problem.first(_FIRST_ROUND, first)
-        # Fewer rows, fewer units: this round only decides who goes on.
+        # Fewer rows, fewer units: this round only decides who goes on. The kinds are the same, in the same order.
         smaller = make_candidates(_FIRST_ROUND, survey.n_inputs, _n_outputs(survey))
         judged = _judge(few, [(n, smaller[n]) for n in left], scores, report, start + seconds)
         left = _left(few, judged, scores)
@@ -215,7 +216,7 @@ def stack(
     recipe = candidates[best][1]
     factored = solve(rows, best_learned.encoder, None, intercept=recipe.intercept, solver=recipe.solver)
     calibrator = _calibrator(compared, held_out, learned)
-    squares, losses = _errors(compared, held_out)
+    _, losses = _errors(compared, held_out)
     return Stack(
         candidates=candidates,
         scores=tuple(scores),
@@ -228,7 +229,6 @@ def stack(
         best_learned=best_learned,
         best_factored=factored,
         best_gamma=judged[best].gamma,
-        squared_error=float(squares.sum() / by_fold.weight.sum()),
         loss=float(losses.sum() / by_fold.weight.sum()),
     )
 
