@@ -53,10 +53,10 @@ from ocrep._training.selection import Candidate, Report, Score, check_memory, to
 from ocrep._training.train import learn, log_losses, sample_by_fold
 
 # Rows that decide γ and the weights of the stack at most, and those on which all candidates are tried first, where the
-# others are four times as many.
+# others are more than twice as many.
 _COMPARED = 10_000
 _FIRST_ROUND = 2_000
-_FEWER = 4
+_FEWER = 2
 # Candidates with a smaller share in the stack of the first round are dropped, but not the best ones.
 _LEAST_SHARE = 0.02
 _FEWEST_LEFT = 4
