@@ -27,8 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial, reduce
-from operator import add
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -360,20 +359,3 @@ class JoinedMap:
     @property
     def n_features(self) -> int:
         return sum(part.n_features for part in self.maps)
-
-    def astype(self, dtype: Any) -> JoinedMap:
-        """The same maps computed in another precision."""
-        return JoinedMap(tuple(part.astype(dtype) for part in self.maps))
-
-    def to_device_of(self, X: Any) -> JoinedMap:
-        """The same maps in the library and on the device of X."""
-        return JoinedMap(tuple(part.to_device_of(X) for part in self.maps))
-
-    def arrays(self) -> list[Array]:
-        """All arrays that decide what the maps compute."""
-        return [array for part in self.maps for array in part.arrays()]
-
-    def gradients(self, X: Any, W: Array) -> Array:
-        """∂(H(x)W)/∂x for each row: an array of rows × inputs × outputs in float64."""
-        found = [part.gradients(X, W[columns, ...]) for part, columns in zip(self.maps, self.columns, strict=True)]
-        return reduce(add, found)

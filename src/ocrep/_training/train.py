@@ -253,8 +253,8 @@ def factor_rows(
 # G^½, or times the root of its diagonal, with ‖R‖² = d so that distances keep their size, and once more from the
 # gradients of that network (Radhakrishnan et al., Science 383, 2024; xRFM, 2025). A first network on all inputs alike
 # sees little where most of them do not matter: with 5 of 50, R² was 0.62 in the end. So the first one is drawn on
-# inputs times the roots of their importance in a few trees (0.93). What neither trees nor the first network see at all,
-# such as an interaction without main effects, cannot be found so. A few hundred rows give G well enough, so it is
+# inputs times the roots of their importance in a few trees (0.93). What neither trees nor the first network see at all
+# cannot be found so. A few hundred rows give G well enough, so it is
 # learned on the sample of rows that the survey holds.
 
 # Rows whose gradients are averaged, and the most units of the network that has these gradients.

@@ -223,7 +223,7 @@ _EITHER = ("gamma", "random_state")
 
 def _never(search: Any) -> None:
     raise AttributeError(
-        f"{type(search).__name__} chooses its layer from all rows at once: use fit, or best_estimator_.partial_fit."
+        f"{type(search).__name__} compares candidates on all rows at once: use fit, or best_estimator_.partial_fit."
     )
 
 
