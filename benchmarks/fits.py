@@ -11,7 +11,7 @@ import platform
 import time
 import warnings
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import date
@@ -25,6 +25,8 @@ import numpy as np
 from sklearn.metrics import log_loss
 from tabular_data import Split
 from tabular_methods import MEMBER_OF, METHODS, OURS, PACKAGES, REFERENCE, installed, threads
+
+import ocrep
 
 Record = dict[str, Any]
 
@@ -53,6 +55,9 @@ class Results:
     path: Path
     key: list[str]
     """The first columns: they name a split; the next is the method."""
+    numbers: Sequence[str] = tuple(NUMBERS)
+    methods: Sequence[str] = tuple(METHODS["regression"])
+    """In this order."""
 
     @property
     def runs_path(self) -> Path:
@@ -60,7 +65,7 @@ class Results:
 
     @property
     def columns(self) -> list[str]:
-        return [*self.key, "method", *NUMBERS, "run", "chosen", "failed"]
+        return [*self.key, "method", *self.numbers, "run", "chosen", "failed"]
 
     def name_of(self, row: Record) -> tuple[str, ...]:
         """What a row is about."""
@@ -69,7 +74,7 @@ class Results:
     def read(self) -> list[Record]:
         """The rows; numbers as such, and None where there is none."""
         rows = _read(self.path)
-        return [row | {column: float(row[column]) if row[column] else None for column in NUMBERS} for row in rows]
+        return [row | {column: float(row[column]) if row[column] else None for column in self.numbers} for row in rows]
 
     def runs(self) -> list[str]:
         """When and where each run measured, the first first."""
@@ -84,13 +89,11 @@ class Results:
     def add(self, records: Iterable[Record]) -> None:
         """Put rows in place of those on the same split and method."""
         rows = {self.name_of(row): row for row in [*self.read(), *records]}
-        _write(self.path, self.columns, [rows[name] for name in sorted(rows, key=_natural)])
+        _write(self.path, self.columns, [rows[name] for name in sorted(rows, key=self._natural)])
 
-
-def _natural(name: tuple[str, ...]) -> tuple[Any, ...]:
-    """For sorting: numbers by size, methods as they are listed."""
-    listed = list(METHODS["regression"])
-    return (*(int(part) if part.isdigit() else part for part in name[:-1]), listed.index(name[-1]))
+    def _natural(self, name: tuple[str, ...]) -> tuple[Any, ...]:
+        """For sorting: numbers by size, methods as they are listed."""
+        return (*(int(part) if part.isdigit() else part for part in name[:-1]), self.methods.index(name[-1]))
 
 
 def _read(path: Path) -> list[Record]:
@@ -176,14 +179,16 @@ def pin(cores: Any) -> None:
     os.sched_setaffinity(0, cores.get())
 
 
-def machine(jobs: int, cores: int) -> str:
+def machine(jobs: int, cores: int, libraries: Sequence[str] = ()) -> str:
     """What the times depend on, in one line."""
-    libraries = ["numpy", "scipy", "scikit-learn", "ocrep", *(PACKAGES[m][1] for m in PACKAGES if installed(m))]
-    libraries += ["torch"] * (installed("xRFM") or installed("RealMLP"))
+    if not libraries:
+        libraries = [PACKAGES[m][1] for m in PACKAGES if installed(m)]
+        libraries += ["torch"] * (installed("xRFM") or installed("RealMLP"))
+    libraries = ["numpy", "scipy", "scikit-learn", *libraries]
     return (
         f"{date.today()}, {platform.machine()}, {os.cpu_count()} cores, {jobs} job(s) at a time on {cores} each, "
         f"{'processor' if cores == 1 else 'clock'} seconds, CPython {platform.python_version()}, "
-        + ", ".join(f"{name} {version(name)}" for name in libraries)
+        f"ocrep {ocrep.__version__}, " + ", ".join(f"{name} {version(name)}" for name in libraries)
     )
 
 

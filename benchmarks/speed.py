@@ -15,21 +15,11 @@ import numpy as np
 from side_by_side import machine, medians, row
 from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
+from twins import Twins
 
 from ocrep import PinvRegressor, scan
-from ocrep._layers.random_layer import WEIGHTS
 
 ALPHAS = np.logspace(-8, 4, 50)
-
-
-def twins(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
-    """Every second unit is nearly the one before: κ of about 10¹⁰."""
-    units = WEIGHTS["uniform"](rng, n_inputs, n_hidden)
-    units[1::2] = units[::2] + 1e-7 * units[1::2]
-    return units
-
-
-WEIGHTS["twins"] = twins
 
 
 def rows(n_rows: int, n_inputs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,17 +53,17 @@ def floor_of(model: PinvRegressor, X: np.ndarray) -> Callable[[], None]:
 def over_the_floor() -> None:
     X, y = rows(50_000, 10)
 
-    def network(weights: str = "uniform") -> PinvRegressor:
-        return PinvRegressor(500, weight_init=weights, input_scaling=(-1.0, 1.0), random_state=0)
+    def network(twins: bool = False) -> PinvRegressor:
+        return PinvRegressor(500, input_scaling=(-1.0, 1.0), random_state=Twins(0, 1e-7) if twins else 0)
 
     def stream() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for start in range(0, len(X), 5000):
             yield X[start : start + 5000], y[start : start + 5000]
 
-    plain, paired = network().fit(X, y), network("twins").fit(X, y)
+    plain, paired = network().fit(X, y), network(twins=True).fit(X, y)
     calls = {
         "plain": lambda: network().fit(X, y),
-        "paired": lambda: network("twins").fit(X, y),
+        "paired": lambda: network(twins=True).fit(X, y),
         "stream": lambda: network().fit(scan(stream())),
         "floor": floor_of(plain, X),
     }

@@ -40,9 +40,9 @@ def main() -> None:
     print(f"\nThe networks of the stack, with their weights:\n{MODELS['ocrep, a stack'].summary()}")
     write_report(diagnose(PinvRegressor(200, random_state=0), X_train, y_train, X_test=X_test, y_test=y_test), PAGE)
     print(f"\nA look into one network: open {PAGE} in a browser.\n\nGo on with your own table:\n")
-    print("  .venv/bin/ocrep --help")
-    print("  .venv/bin/ocrep compare your.csv --target NAME")
     print("  .venv/bin/ocrep fit your.csv --target NAME --out model.skops")
+    print("  .venv/bin/ocrep compare your.csv --target NAME")
+    print("  .venv/bin/ocrep --help")
 
 
 if __name__ == "__main__":

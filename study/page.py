@@ -213,7 +213,7 @@ def _lead(study: Study) -> str:
         return "Too few splits were run to say where the published errors lie among ours."
     return (
         f"Of the {found.total} errors that the paper computed itself at fixed sizes and that were run here, "
-        f"**{found.inside} lie inside, between the 1st and the 99th percentile of ours** over random splits; a perfect "
+        f"**{found.inside} lie inside, between the 1st and the 99th percentile of ours** over random splits. A perfect "
         f"reproduction would have {_expected(found)} there. The paper's split is unknown and moves all numbers of a "
         "data set together, so the ratio of a rival's error to OCReP's says more: "
         f"{_counted(calibrate([p for p in study.pairs if not p.rivalry.rival.quoted]))}."
@@ -225,7 +225,7 @@ def _expected(found: Calibration) -> str:
 
 
 def _counted(found: Calibration) -> str:
-    return f"{found.inside} of {found.total} lie inside; of a perfect reproduction {_expected(found)} would"
+    return f"{found.inside} of {found.total} lie inside. A perfect reproduction would have {_expected(found)} there"
 
 
 def _errors(study: Study) -> list[str]:

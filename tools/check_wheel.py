@@ -1,7 +1,8 @@
 """Build the source archive and the wheel, check what is in them, and use the wheel in a clean environment.
 
-Run by `make test-wheel`. The clean environment gets the core dependencies only: `import ocrep`, fit, predict and
-partial_fit must work there, and what needs an extra must say which.
+Run by `make test-wheel`; `make test-wheel DIST=dist` keeps the archives in that folder. The clean environment gets the
+core dependencies only: `import ocrep`, fit, predict and partial_fit must work there, and what needs an extra must say
+which.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ ocrep.show_versions()
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        dist = Path(folder, "dist")
+        dist = Path(*sys.argv[1:] or [folder, "dist"]).absolute()
         run(sys.executable, "-m", "build", "--outdir", dist, ROOT)
         run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir())
         (wheel,) = dist.glob("*.whl")

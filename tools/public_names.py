@@ -28,7 +28,7 @@ BETWEEN_ROOMS = {
     "Numbered": ("check_plan",),
     "_Search": ("partial_fit",),
 } | dict.fromkeys(
-    ("CriterionRule", "GCV", "Mallows", "InformationCriterion", "MarginalLikelihood", "LCurve", "QuasiOptimality"),
+    ("CriterionRule", "GCV", "Mallows", "AIC", "AICc", "BIC", "MarginalLikelihood", "LCurve", "QuasiOptimality"),
     ("by_target", "criterion", "searched"),
 )
 """Methods without an underscore by class that users do not need: other rooms call them, or they only raise."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import ocrep
@@ -88,7 +88,10 @@ def outputs(model: Any, name: str) -> np.ndarray:
     """What a model gives for the rows: features, probabilities, outputs of a classifier, or numbers."""
     X: Any = rows()[0]
     X = frame(X) if name.startswith("Pipeline") else table(X) if name.startswith("Table") else X
-    for method in ("predict_proba", "decision_function", "predict", "transform"):
+    last = model[-1] if isinstance(model, Pipeline) else model
+    # Models that were recorded first have no probabilities unless they were asked to calibrate.
+    asked = getattr(last, "calibrate", "loo") is not None
+    for method in (*(("predict_proba",) if asked else ()), "decision_function", "predict", "transform"):
         if hasattr(model, method):
             return np.asarray(getattr(model, method)(X))
     raise TypeError(f"{name} predicts nothing.")

@@ -46,7 +46,10 @@ def group_of(rule: rules.Rule) -> str:
     """The Muniz family and two small groups by name, any other rule by its module."""
     if rule.name.startswith("muniz"):
         return "muniz"
-    return next((name for name, own in BY_NAME.items() if rule.name in own), type(rule).__module__.rsplit(".", 1)[-1])
+    found = next((name for name, own in BY_NAME.items() if rule.name in own), type(rule).__module__.rsplit(".", 1)[-1])
+    if found not in GROUPS:
+        raise ValueError(f"The rule {rule.name} has no group on the page: name it in BY_NAME.")
+    return found
 
 
 def entry(rule: rules.Rule) -> str:

@@ -7,9 +7,13 @@ at; no test depends on the figures. scikit-learn's RidgeCV is counted by the sam
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+# One worker, so that every function is entered in the thread that is traced. To be set before NumPy is imported.
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import numpy as np
 

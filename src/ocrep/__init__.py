@@ -1,4 +1,4 @@
-"""Neural networks trained in closed form, with the regularization chosen by mathematics instead of search.
+"""Neural networks for tables, trained in closed form, with the regularization chosen by exact cross-validation.
 
 The public names are those of `__init__.pyi`. Each is imported when first used (PEP 562), so `import ocrep` is fast.
 """

@@ -3,6 +3,7 @@
 from ocrep import datasets as datasets
 from ocrep import displays as displays
 from ocrep import exceptions as exceptions
+from ocrep import explain as explain
 from ocrep import literature as literature
 from ocrep import onnx as onnx
 from ocrep import parts as parts

@@ -90,7 +90,7 @@ def test_predictions_of_an_address(folder):
         ("nowhere/*.csv", r"There are no Parquet.* files at file://.*nowhere/\*\.csv"),
         ("more", "There are no Parquet"),
         ("empty.csv", r"empty\.csv is empty"),
-        ("notes.md", r"notes\.md: the suffix does not tell a known format"),
+        ("notes.md", r"notes\.md: files of this kind cannot be read"),
         ("broken.parquet", r"broken\.parquet cannot be opened \("),
     ],
 )

@@ -1,6 +1,7 @@
 """Numbers, missing values and encodings that are not the usual ones; folders, patterns and several files."""
 
 import codecs
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -8,13 +9,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.file_blocks import column_names, read_blocks
 
 from ocrep._files.convert import numbers_of
 from ocrep._files.formats import DataError
 from ocrep._files.readers import table_reader
 from ocrep._files.reading import Reading
-from ocrep._files.row_file import RowFile, column_names, read_blocks
-from ocrep.tables.problem import looks_like_number, options_that_read
+from ocrep._files.row_file import RowFile
+from ocrep.tables.misread import looks_like_number, options_that_read
 
 MARKS = [(".", ","), (",", "."), (",", " "), (".", "'"), (".", "")]
 
@@ -111,7 +113,27 @@ def test_encodings(encoding, suffix, tmp_path):
     (block,) = read_blocks(path, {"größe": "number", "ort": "text"}, reading=reading)
     pd.testing.assert_frame_equal(block.inputs, FRAME, check_dtype=False)
     (block,) = RowFile(path, reading).blocks({"größe": "number", "ort": None})
-    assert block.columns["ort"].cast(pa.string()).to_pylist() == list(FRAME["ort"])
+    assert block["ort"].cast(pa.string()).to_pylist() == list(FRAME["ort"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+def test_files_of_another_kind_under_the_name_of_a_csv_file_are_named(encoding, tmp_path):
+    path, reading = tmp_path / "t.csv", Reading(encoding=encoding)
+    FRAME.to_parquet(path)
+    with pytest.raises(DataError, match="Parquet file"):
+        column_names(path, reading)
+    FRAME.to_feather(path, compression="uncompressed")
+    with pytest.raises(DataError, match="Arrow file"):
+        column_names(path, reading)
+    FRAME.to_csv(path, index=False, compression="gzip")
+    with pytest.raises(DataError, match="gzip"):
+        column_names(path, reading)
+    with ZipFile(path, "w") as sheets:  # as Excel files are
+        sheets.writestr("xl/worksheets/sheet1.xml", "<worksheet/>")
+    with pytest.raises(DataError, match="Excel file"):
+        column_names(path, reading)
+    path.write_text("PAR1,size\n1,2\n", encoding=encoding)
+    assert column_names(path, reading) == ["PAR1", "size"]
 
 
 def test_a_wrong_encoding_is_named(tmp_path):

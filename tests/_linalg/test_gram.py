@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.problems import smooth_problem
 from support.routes import factored, problem
 
-from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor
+from ocrep import Factor, PinvClassifier, PinvRegressor, TikhonovRegressor, rules
 from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.gram import (
     ALIKE_CONDITION,
@@ -375,3 +375,10 @@ def test_a_complement_is_the_sum_of_the_others(n_folds, intercept):
         assert complement.counts.n_rows == sum(sums.counts.n_rows for sums in others)
         for ours, *each in zip(complement.sums, *(sums.sums for sums in others), strict=True):
             np.testing.assert_allclose(ours, np.sum(each, axis=0), rtol=1e-13, atol=1e-13)
+
+
+def test_gram_alone_raises_for_more_folds_than_it_proves():
+    X, y = smooth_problem(2_000, 6)
+    with pytest.raises(ValueError, match="at most 20 folds, and there are 30"):
+        TikhonovRegressor(rules.KFold(n_folds=30), solver="gram").fit(X, y)
+    assert TikhonovRegressor(rules.KFold(n_folds=30)).fit(X, y).route_ == "reflections"

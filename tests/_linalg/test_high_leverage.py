@@ -45,6 +45,11 @@ def rows_of(H, T, weight=None, block=6):
     return encoded_rows(H, T, weight, block=block)
 
 
+def over_deviations(spectrum, rows, gamma, back=np.asarray):
+    """Errors of rows left out over their standard deviation in units of the noise."""
+    return np.concatenate([back(e) / np.sqrt(1.0 + back(v)) for e, v, _ in left_out_errors(spectrum, rows, gamma)])
+
+
 def outputs(spectrum, rows, gamma):
     return np.concatenate([output for output, _, _ in left_out_outputs(spectrum, rows, gamma)])
 
@@ -99,7 +104,7 @@ def test_of_a_sentinel_seen_twice_one_is_left_out(intercept):
 def test_errors_over_their_deviation_equal_refits(intercept):
     H, T = with_sentinel(1e10)
     spectrum = Factor.of(H, T, intercept=intercept).spectrum()
-    errors = np.concatenate([e for e, _ in left_out_errors(spectrum, rows_of(H, T), 0.5)])
+    errors = over_deviations(spectrum, rows_of(H, T), 0.5)
     exact, spread = without_one(H, T, 0.5, intercept, np.ones(20))
     np.testing.assert_allclose(errors, (T - exact) / spread[:, None], rtol=1e-10, atol=1e-10)
 
@@ -125,7 +130,7 @@ def test_a_sentinel_in_every_column_is_left_out_as_refits_leave_it_out(sentinel,
     for gamma in (1e-6, 1.0, 1e6):
         exact, spread = without_one(H, T, gamma, intercept, np.ones(20))
         np.testing.assert_allclose(outputs(spectrum, rows_of(H, T), gamma), exact, rtol=1e-8, atol=1e-8)
-        errors = np.concatenate([e for e, _ in left_out_errors(spectrum, rows_of(H, T), gamma)])
+        errors = over_deviations(spectrum, rows_of(H, T), gamma)
         np.testing.assert_allclose(errors, (T - exact) / spread[:, None], rtol=1e-8, atol=1e-8)
 
 
@@ -223,10 +228,10 @@ def test_a_gamma_for_each_target_is_that_of_the_target_alone():
         np.array([1e-6, 1e-2, 1e-6]),
     )
     both = outputs(spectrum, rows, gamma)
-    errors = np.concatenate([e for e, _ in left_out_errors(spectrum, rows, gamma)])
+    errors = over_deviations(spectrum, rows, gamma)
     for q, g in enumerate(gamma.tolist()):
         np.testing.assert_allclose(both[:, q], outputs(spectrum, rows, g)[:, q], rtol=1e-7, atol=1e-7)
-        alone = np.concatenate([e for e, _ in left_out_errors(spectrum, rows, g)])[:, q]
+        alone = over_deviations(spectrum, rows, g)[:, q]
         np.testing.assert_allclose(errors[:, q], alone, rtol=1e-7, atol=1e-7)
 
 
@@ -236,7 +241,7 @@ def test_arrays_of_another_library_give_the_same():
     for put, back in ((np.asarray, np.asarray), (on_device, to_numpy)):
         rows, spectrum = rows_of(put(H), put(T), block=97), Factor.of(put(H), put(T), intercept=True).spectrum()
         left_out = np.concatenate([back(output) for output, _, _ in left_out_outputs(spectrum, rows, 1e-4)])
-        errors = np.concatenate([back(error) for error, _ in left_out_errors(spectrum, rows, 1e-4)])
+        errors = over_deviations(spectrum, rows, 1e-4, back)
         found.append((left_out, errors, back(press(spectrum, rows, put(np.array([1e-4, 1.0]))))))
     for here, there in zip(*found, strict=True):
         np.testing.assert_allclose(there, here, rtol=1e-7, atol=1e-7)

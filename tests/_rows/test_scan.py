@@ -284,6 +284,7 @@ def test_columns_that_the_place_in_a_dataset_gives(frame, tmp_path):
         ([(np.ones((3, 2)), np.ones(3), np.zeros(3))], "weights are zero|no row of positive weight"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Column .* in the first block")
 @pytest.mark.parametrize("once", [False, True])
 def test_bad_blocks_are_named_by_number(blocks, message, once):
     with pytest.raises(ValueError, match=message):

@@ -111,11 +111,21 @@ def test_auto_takes_a_size_with_nearly_the_least_error(estimator, options):
     assert model.layer_.transform(X).shape[1] == same.layer_.transform(X).shape[1]
 
 
-def test_auto_goes_on_with_partial_fit_of_the_size_it_chose():
+@pytest.mark.parametrize("kind", [PinvRegressor, PinvClassifier])
+def test_auto_has_no_partial_fit(kind):
+    X, y = smooth_problem(60, 5)
+    fitted = kind("auto", max_hidden=20, random_state=0).fit(X, y if kind is PinvRegressor else y > 0)
+    for model, what in ((kind("auto"), "give a number"), (fitted, rf"set_params\(n_hidden={fitted.n_hidden_}\)")):
+        assert not hasattr(model, "partial_fit")
+        with pytest.raises(AttributeError, match=f"all rows at once.*{what}"):
+            model.partial_fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+def test_the_size_that_auto_chose_goes_on_with_partial_fit():
     X, y = smooth_problem(200, 5)
     model = PinvRegressor("auto", max_hidden=20, input_scaling=(-1.0, 1.0), random_state=0).fit(X[:100], y[:100])
     size = model.n_hidden_
-    model.partial_fit(X[100:], y[100:])
+    model.set_params(n_hidden=size).partial_fit(X[100:], y[100:])
     assert model.n_hidden_ == size
     same = PinvRegressor(size, input_scaling=(-1.0, 1.0), random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict(X), same.predict(X), rtol=1e-6)
@@ -167,7 +177,6 @@ def test_quick_spectra_are_those_of_the_training_parts(intercept):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X, y: PinvRegressor("auto").partial_fit(X, y), "all rows at once"),
         (lambda X, y: PinvRegressor("auto", gamma="loo").fit(X, y), "chooses the size from factors alone"),
         (
             lambda X, y: PinvRegressor("auto", max_hidden=5, gamma="ocrep").fit(X[:1], y[:1]),

@@ -1,14 +1,17 @@
 """Leave-one-out intervals: exact against refits, of the right coverage, and clear where they cannot be given."""
 
 import pickle
+import warnings
 
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from support.problems import augmented_solution, smooth_problem
 
-from ocrep import PinvRegressor, TikhonovRegressor, load_model, save_model, scan
+from ocrep import PinvRegressor, PinvRegressorCV, TikhonovRegressor, load_model, save_model, scan
+from ocrep.exceptions import RuleEdgeWarning
 
 GAMMA = 0.3
 
@@ -30,13 +33,26 @@ def posterior(X, T, w, gamma, intercept, new):
 
 
 def refitted(X, T, w, gamma, intercept):
-    """|error| at each row without it, over its standard deviation, one refit per row."""
-    errors = []
+    """|error| and √(1 + v) at each row without it, one refit per row; v is in units of a row of the mean weight."""
+    errors, deviations = [], []
     for i in np.flatnonzero(w):
         rest = np.arange(len(X)) != i
         predicted, v = posterior(X[rest], T[rest], w[rest], gamma, intercept, X[i : i + 1])
-        errors.append(np.abs(T[i] - predicted[0]) / np.sqrt(1.0 / w[i] + v[0]))
-    return np.sort(errors, axis=0)
+        errors.append(np.abs(T[i] - predicted[0]))
+        deviations.append(np.sqrt(1.0 + w[w > 0].mean() * v))
+    return np.array(errors), np.array(deviations)
+
+
+def quantile(sizes, w, coverage):
+    """The weighted quantile of each column, where weights add up to (Σw)²/Σw² and the new row is the largest."""
+    w = w[w > 0]
+    w = w * w.sum() / (w @ w)
+    found = []
+    for column in sizes.T:
+        order = np.argsort(column)
+        reached = np.flatnonzero(np.cumsum(w[order]) >= coverage * (w.sum() + 1) - 1e-9)
+        found.append(column[order][reached[0]])
+    return np.array(found)
 
 
 SHAPES = {"tall": {}, "wide": {"n": 25, "m": 40}, "a row alone": {}}
@@ -54,13 +70,16 @@ def test_errors_and_ends_equal_those_of_refitting_without_each_row(shape, fit_in
         small_blocks(100)
     w = np.random.default_rng(1).integers(0, 4, len(X)) * 0.7 if weighted else np.ones(len(X))
     model = TikhonovRegressor(GAMMA, fit_intercept=fit_intercept, calibrate="loo").fit(X, T, w if weighted else None)
-    expected = refitted(X, T, w, GAMMA, fit_intercept)
-    np.testing.assert_allclose(model.calibrator_.sizes, expected, rtol=1e-9, atol=1e-12)
+    assert model.calibrator_.scale is None  # these errors are about the same everywhere
+    plain, deviations = refitted(X, T, w, GAMMA, fit_intercept)
+    expected = plain / deviations
+    np.testing.assert_allclose(model.calibrator_.sizes, np.sort(expected, axis=0), rtol=1e-9, atol=1e-12)
     new = problem(7, X.shape[1], seed=8)[0]
     predicted, v = posterior(X, T, w, GAMMA, fit_intercept, new)
     for coverage in (0.1, 0.5, 0.9):
-        rank = int(np.ceil(coverage * (len(expected) + 1)))
-        half = expected[rank - 1] * np.sqrt(1.0 + v)[:, None]
+        half = quantile(expected, w, coverage) * np.sqrt(1.0 + w[w > 0].mean() * v)[:, None]
+        if np.median(deviations) > 2.0:  # about as many features as rows
+            half = np.maximum(half, quantile(plain, w, coverage))
         ends = model.predict_interval(new, coverage)
         assert ends.shape == (7, 2, 2)
         np.testing.assert_allclose(ends[:, 0], predicted - half, rtol=1e-8, atol=1e-10)
@@ -108,19 +127,134 @@ def test_targets_are_those_of_one_fit_each_and_rows_of_no_weight_do_not_count():
     np.testing.assert_allclose(more, both, rtol=1e-10)
 
 
-@pytest.mark.parametrize("shape", ["tall", "wide", "a row alone"])
-def test_whole_weights_are_repeated_rows(shape):
-    X, T = problem(**SHAPES[shape])
-    if shape == "a row alone":
-        X[:, 2] = np.arange(len(X)) == 5
-    times = np.random.default_rng(2).integers(0, 4, len(X))
-    times[5] = 3
-    weighted = TikhonovRegressor(GAMMA, calibrate="loo").fit(X, T, times)
-    repeated = TikhonovRegressor(GAMMA, calibrate="loo").fit(*(np.repeat(a, times, axis=0) for a in (X, T)))
-    for coverage in (0.05, 0.3, 0.5, 0.77, 0.9):
+WEIGHTED = {
+    "ridge": TikhonovRegressor("kfold", calibrate="loo"),
+    "network": PinvRegressor(20, gamma="ocrep_cv", calibrate="loo", random_state=0),
+    "stack": PinvRegressorCV([{"n_hidden": 20}, {"n_hidden": 10, "activation": "tanh"}], random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_only_ratios_of_weights_count_and_no_width_jumps(name):
+    """Twice, 2.001 times or a thousandth of all weights give the same intervals, and a slight change a slight one."""
+    X, y = smooth_problem(90, 4)
+    y = y + 0.3 * np.random.default_rng(0).standard_normal(90)
+    weights = np.random.default_rng(1).integers(1, 4, 90).astype(float)
+    model = WEIGHTED[name]
+    ends = model.fit(X, y, weights).predict_interval(X)
+    for factor in (2.0, 2.001, 1e-3 / weights.sum(), 1e3):
+        np.testing.assert_allclose(model.fit(X, y, factor * weights).predict_interval(X), ends, rtol=1e-4, atol=1e-4)
+    nudged = weights + 1e-6 * np.arange(90) / 90
+    np.testing.assert_allclose(model.fit(X, y, nudged).predict_interval(X), ends, rtol=1e-2, atol=1e-2)
+    once = model.fit(X, y).predict_interval(X)
+    np.testing.assert_allclose(model.fit(X, y, np.full(90, 2.0)).predict_interval(X), once, rtol=1e-4, atol=1e-4)
+
+
+def test_uneven_weights_count_as_fewer_rows():
+    X, y = smooth_problem(60, 4)
+    model = TikhonovRegressor(1.0, calibrate="loo").fit(X, y, np.r_[1e6, np.ones(59)])
+    with pytest.raises(ValueError, match=r"needs at least 9 rows, and the model was calibrated on 1"):
+        model.predict_interval(X)
+
+
+@pytest.mark.parametrize("gamma", ["kfold", "loo"])
+@pytest.mark.parametrize("n_features", [10, 30])
+def test_intervals_do_not_collapse_with_as_many_features_as_rows(gamma, n_features):
+    """A row that is left out tells of a direction that no other row does, and a new row does not."""
+    shares = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n_features + 401, n_features))
+        y = X @ rng.standard_normal(n_features) + rng.standard_normal(len(X))
+        train = slice(n_features + 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuleEdgeWarning)
+            model = TikhonovRegressor(gamma, calibrate="loo").fit(X[train], y[train])
+        low, high = model.predict_interval(X[n_features + 1 :]).T
+        shares.append(np.mean((low <= y[n_features + 1 :]) & (y[n_features + 1 :] <= high)))
+    assert np.mean(shares) > 0.8
+    assert np.mean(np.array(shares) < 0.3) <= 0.1
+
+
+def noisy(n, seed):
+    """Noise that grows sevenfold with an input that the target itself does not depend on."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 4))
+    noise = np.exp(1.0 * X[:, 2] - 1.5)
+    return X, X[:, 0] + X[:, 1] + noise * rng.standard_normal(n), noise
+
+
+ADAPTIVE = {
+    "ridge": TikhonovRegressor(calibrate="loo"),
+    "network": PinvRegressor(60, activation="relu", weight_init="pairs", calibrate="loo", random_state=0),
+    "one of a search": PinvRegressorCV([{"n_hidden": 50}], ensemble=False, calibrate="loo", random_state=0),
+    "stack": PinvRegressorCV("quick", random_state=0),
+    "stack of trees": PinvRegressorCV([{"n_hidden": 100, "weight_init": "trees"}], random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_intervals_are_as_wide_as_the_noise_is_large(name):
+    model = clone(ADAPTIVE[name]).fit(*noisy(1000, 0)[:2])
+    X, y, noise = noisy(4000, 1)
+    low, high = model.predict_interval(X).T
+    inside = (low <= y) & (y <= high)
+    assert 0.88 <= inside.mean() <= 0.93
+    for order in (np.argsort(high - low), np.argsort(noise)):
+        fifths = [part.mean() for part in np.array_split(inside[order], 5)]
+        assert 0.83 < min(fifths) < max(fifths) < 0.97, fifths
+    assert np.corrcoef(np.log(high - low), np.log(noise))[0, 1] > 0.8
+
+
+def test_the_scale_of_errors_may_differ_between_targets_and_follows_their_units():
+    X, y, _ = noisy(600, 0)
+    quiet = X[:, 0] + 0.1 * np.random.default_rng(1).standard_normal(600)
+    model = TikhonovRegressor(calibrate="loo", gamma_per_target=True)
+    ends = model.fit(X, np.column_stack([y, quiet])).predict_interval(X)
+    widths = ends[:, 1] - ends[:, 0]
+    assert widths[:, 0].max() > 3 * widths[:, 0].min()
+    assert widths[:, 1].max() < 1.2 * widths[:, 1].min()
+    np.testing.assert_allclose(model.fit(X, y).predict_interval(X), ends[:, :, 0], rtol=1e-8)
+    np.testing.assert_allclose(model.fit(X, 1e6 * y).predict_interval(X), 1e6 * ends[:, :, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", [TikhonovRegressor(calibrate="loo"), PinvRegressorCV("quick", random_state=0)])
+def test_equal_noise_has_equal_widths_in_most_cases(model):
+    """The scale is judged on rows that it did not see, so noise alone seldom makes one."""
+    varied = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1.0, 1.0, (150, 4))
+        model.fit(X, X[:, 0] + 0.3 * rng.standard_normal(150))
+        varied += model.calibrator_.scale is not None
+    assert varied <= 2
+
+
+def test_rows_beyond_those_that_teach_the_scale_are_covered_too():
+    X, y, _ = noisy(7000, 2)
+    model = TikhonovRegressor(calibrate="loo").fit(X, y)
+    assert model.calibrator_.sizes.shape == (7000, 1)
+    X, y, noise = noisy(4000, 3)
+    low, high = model.predict_interval(X).T
+    fifths = [part.mean() for part in np.array_split(((low <= y) & (y <= high))[np.argsort(noise)], 5)]
+    assert 0.85 < min(fifths) < max(fifths) < 0.95, fifths
+
+
+def test_more_features_than_rows_may_have_a_scale_too(tmp_path):
+    X, y, noise = noisy(150, 0)
+    wide = np.repeat(X, 60, axis=1) / 60
+    model = TikhonovRegressor(calibrate="loo").fit(wide, y)
+    assert model.calibrator_.scale is not None
+    low, high = model.predict_interval(wide).T
+    assert np.corrcoef(np.log(high - low), np.log(noise))[0, 1] > 0.8
+    for for_prediction in (False, True):
+        save_model(model, tmp_path / "model.skops", for_prediction=for_prediction)
         np.testing.assert_allclose(
-            weighted.predict_interval(X, coverage), repeated.predict_interval(X, coverage), rtol=1e-9, atol=1e-10
+            load_model(tmp_path / "model.skops").predict_interval(wide).T, (low, high), rtol=1e-12
         )
+    single = model.as_float32().predict_interval(wide.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single.T, (low, high), rtol=1e-3, atol=1e-3)
 
 
 def test_intervals_stay_with_the_model(tmp_path):
@@ -166,7 +300,7 @@ def test_what_cannot_be_given_is_told_in_a_sentence():
         TikhonovRegressor(calibrate="loo").predict_interval(X)
     with pytest.raises(TypeError, match="X is a Dask collection"):
         model.predict_interval(da.from_array(X))
-    with pytest.raises(ValueError, match="calibrate='loo' reads the rows once more, but partial_fit"):
+    with pytest.raises(AttributeError, match="calibrate='loo' reads the rows once more, but partial_fit"):
         TikhonovRegressor(1.0, calibrate="loo").partial_fit(X, y)
     with pytest.raises(ValueError, match="calibrate='loo' reads the rows once more, but these rows can be read only"):
         TikhonovRegressor(1.0, calibrate="loo").fit(scan(iter([(X, y)])))

@@ -118,3 +118,13 @@ def test_what_a_metric_cannot_do_is_said_in_a_sentence():
         with pytest.raises(ValueError, match=sentence):
             PinvRegressor(10, **options).fit(X, y)
     assert not hasattr(PinvRegressor(metric="full"), "partial_fit")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_rows_that_no_tree_divides_give_a_model_without_a_warning(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, size=(4 + seed % 2, 3)).astype(float)
+    y = np.full(len(X), "a")
+    y[rng.permutation(len(X))[:2]] = "b"
+    model = PinvClassifier(5, metric="diagonal", gamma=1.0, random_state=0).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()

@@ -49,8 +49,8 @@ def test_calibration_leaves_the_network_alone():
     X, y = load("wine", return_X_y=True)
     plain, calibrated = (PinvClassifier(20, random_state=0, calibrate=c).fit(X, y) for c in (None, "loo"))
     np.testing.assert_array_equal(plain.output_coef_, calibrated.output_coef_)
-    assert not hasattr(plain, "predict_proba")
-    assert hasattr(calibrated, "predict_proba")
+    # One factor changes no label, and the scores are the outputs themselves.
+    np.testing.assert_array_equal(plain.predict_proba(X).argmax(axis=1), plain.decision_function(X).argmax(axis=1))
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -105,7 +105,7 @@ def test_calibration_that_cannot_work_raises():
     X, y = load("iris", return_X_y=True)
     with pytest.raises(ValueError, match="'loo' or None"):
         PinvClassifier(5, calibrate="isotonic").fit(X, y)
-    with pytest.raises(ValueError, match="calibrate='loo' reads the rows once more, but partial_fit sees one block"):
+    with pytest.raises(AttributeError, match="calibrate='loo' reads the rows once more, but partial_fit sees"):
         PinvClassifier(5, calibrate="loo").partial_fit(X, y, classes=[0, 1, 2])
     model = PinvClassifier(5, calibrate="loo", random_state=0).fit(X, y)
     with pytest.raises(NotFittedError, match="not calibrated"):

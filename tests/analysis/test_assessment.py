@@ -262,3 +262,14 @@ def test_the_best_of_several_classifiers_is_assessed_as_one():
     model = PinvClassifierCV([{"n_hidden": 30}], random_state=0, ensemble=False).fit(X, y)
     found = assess(model, X, y, X_test, y_test)
     assert found.scores["log_loss"] == pytest.approx(metrics.log_loss(y_test, model.predict_proba(X_test)))
+
+
+def test_the_verdict_says_if_the_simple_models_had_fewer_rows():
+    X, y = waves(52_000)
+    model = PinvRegressor(60, random_state=0).fit(X[:51_000], y[:51_000])
+    found = assess(model, X[:51_000], y[:51_000], X[51_000:], y[51_000:])
+    assert found.n_simple == 50_000
+    assert "a linear model trained on 50,000 of the rows" in found.verdict.answer
+    few = assess(model, X[:50_000], y[:50_000], X[51_000:], y[51_000:])
+    assert few.n_simple is None
+    assert "of the rows" not in few.verdict.answer

@@ -8,6 +8,8 @@ import pytest
 from support.chromium import CHROMIUM, FLAGS, HOSTILE
 
 FIGURES = ["errors", "condition", "spectrum", "gain"]
+PLOTS = {"regression": 4 + 2 + 4, "classification": 4 + 2 + 4}
+"""Of γ; of predictions and residuals, or the ROC curve and calibration; of the effects of four inputs."""
 ALL = ["regression", "classification", "hostile", "single row", "zeros"]
 
 
@@ -73,7 +75,7 @@ def column(page, key):
 @pytest.mark.parametrize("name", ALL)
 def test_the_page_loads_without_a_word_and_without_the_network(open_report, name):
     page = open_report(name)
-    assert page.locator("figure .plot").count() == 4 + {"regression": 2, "classification": 1}.get(name, 0)
+    assert page.locator("figure .plot").count() == PLOTS.get(name, 4)
     move(page, "Home")
     move(page, "End")
 
@@ -235,7 +237,7 @@ def test_pictures_have_words_that_follow_the_slider(open_report):
     move(page, "ArrowRight", 5)
     after = [image.get_attribute("aria-label") for image in images.all()]
     assert all(old != new for old, new in zip(before, after, strict=True))
-    assert page.locator("figcaption").count() == page.get_by_role("img").count() == 6
+    assert page.locator("figcaption").count() == page.get_by_role("img").count() == PLOTS["regression"]
 
 
 def test_the_keyboard_reaches_everything_and_focus_is_seen(open_report):
@@ -283,10 +285,12 @@ def test_without_scripts_all_but_the_slider_is_there(chromium, report, open_repo
     page = browser.new_page(java_script_enabled=False)
     page.goto(report("regression"))
     assert page.locator(".message").is_visible()
-    assert page.locator(".finding").count() == 6
+    assert page.locator(".finding").count() >= 6 + 3
+    for question in ("Which columns matter?", "What does each column do?", "Where is it wrong?", "Can I trust it?"):
+        assert page.get_by_role("heading", name=question).is_visible()
     assert page.locator("#rules tbody tr").count() > 20
     assert not page.locator("#gamma").is_visible()
-    assert page.locator("figure .plot").count() == 6
+    assert page.locator("figure .plot").count() == PLOTS["regression"]
     assert all(plot.is_visible() for plot in page.locator("figure .plot").all())
     still = {figure: drawn(page, figure) for figure in ("spectrum", "gain")}
     browser.close()

@@ -9,8 +9,22 @@ import pytest
 from support.pages import ROOT, load_tool
 
 SITE = ROOT / "docs" / "_build" / "html"
-PAGES = ["index", "start", "rules", "network", "gallery/index", "gallery/plot_04_pipeline", "api/ocrep.PinvRegressor"]
+PAGES = [
+    *sorted(path.stem for path in (ROOT / "docs").glob("*.md")),
+    "gallery/index",
+    "gallery/plot_08_pipeline",
+    "api/ocrep.PinvRegressor",
+]
 WIDTHS = [1280, 390]
+# What ends right of the page, though no box within the article scrolls.
+CUT = """
+() => [...document.querySelectorAll("article :is(h1, h2, h3, p, li, code, img, table, svg, pre)")].filter(part => {
+    for (let box = part.parentElement; box.tagName !== "ARTICLE"; box = box.parentElement)
+        if (["auto", "scroll"].includes(getComputedStyle(box).overflowX)) return false;
+    const scrolls = ["auto", "scroll"].includes(getComputedStyle(part).overflowX);
+    return !scrolls && part.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
+}).map(part => part.textContent.trim().slice(0, 60) || part.outerHTML.slice(0, 80))
+"""
 
 
 def _inventory():
@@ -54,6 +68,7 @@ def test_every_public_name_and_every_method_has_a_place_on_the_site():
 def test_a_page_fits_its_width_and_shows_its_pictures(open_page, name, width):
     page = open_page(f"{name}.html", width)
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert page.evaluate(CUT) == []
     assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
     assert page.evaluate("[...document.querySelectorAll('article img')].every(image => image.hasAttribute('alt'))")
     assert page.locator("h1").count() == 1
@@ -71,6 +86,16 @@ def test_a_page_fits_its_width_and_shows_its_pictures(open_page, name, width):
         ("condition number", "theory"),
         ("load model", "models"),
         ("larger than memory", "out-of-core"),
+        ("LightGBM", "choosing"),
+        ("TabPFN", "choosing"),
+        ("importance", "explain"),
+        ("imbalanced", "imbalanced"),
+        ("cross_val_score", "your-table"),
+        ("text columns", "your-table"),
+        ("intervals", "probabilities"),
+        ("cluster", "scaling"),
+        ("speed", "speed"),
+        ("cite", "project"),
     ],
 )
 def test_search_finds_pages_without_a_network(open_page, words, page):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -13,13 +12,21 @@ import pandas as pd
 import pytest
 from support.program import ocrep, ocrep_many
 
-from ocrep import PinvClassifier, PinvClassifierCV, __version__, load_model, rules
+from ocrep import (
+    PinvClassifier,
+    PinvClassifierCV,
+    PinvRegressor,
+    PinvRegressorCV,
+    __version__,
+    load_model,
+    rules,
+    save_model,
+)
 from ocrep._files.writing import table_writer
 from ocrep.analysis.assessment import Assessment
 from ocrep.cli import main, printing
 from ocrep.cli.running import DATA, MEANING, PIPE, run
 from ocrep.datasets import info, load
-from ocrep.tables.comparison import MAIN_RULES
 
 BUNDLED = [record for record in info() if record.bundled]
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "skops", "jinja2"}
@@ -33,7 +40,6 @@ def folder(tmp_path_factory):
         [
             *f"fit {record.name}.{form} --target target --out {record.name}.{form}.skops".split(),
             *("--n-hidden", "20", "--json"),
-            *(["--calibrate"] if record.name == "iris" else []),
         ]
         for record in BUNDLED
         for form in ("csv", "parquet")
@@ -138,16 +144,26 @@ def test_rows_are_matched_by_name(folder, monkeypatch, capsys):
     assert list(turned["prediction"]) == list(pd.read_feather("plain.feather")["prediction"].astype(str))
 
 
-def test_probabilities_and_deviations(folder, monkeypatch, capsys):
+def test_probabilities_and_intervals(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     assert run(["predict", "iris.csv.skops", "iris.csv", "--proba", "--out", "p.parquet", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"predictions": "p.parquet", "rows": 150}
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"predictions": "p.parquet", "rows": 150, "rows_unlike_training": 0, "columns_unlike_training": {}}
     table = pd.read_parquet("p.parquet")
     probabilities = table.filter(like="probability_")
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     assert list(probabilities.idxmax(axis=1)) == [f"probability_{label}" for label in table["prediction"]]
-    assert run(["predict", "housing.csv.skops", "housing.parquet", "--std", "--out", "s.csv"]) == 0
-    assert (pd.read_csv("s.csv")["std"] > 0).all()
+    widths = []
+    for share in ("0.5", "0.9"):
+        asked = ["predict", "housing.csv.skops", "housing.parquet", "--interval", share, "--out", "s.csv"]
+        assert run(asked) == 0
+        found = pd.read_csv("s.csv")
+        assert list(found.columns) == ["prediction", "lower", "upper"]
+        assert ((found["lower"] < found["prediction"]) & (found["prediction"] < found["upper"])).all()
+        target = pd.read_parquet("housing.parquet")["target"]
+        assert target.between(found["lower"], found["upper"]).mean() > float(share) - 0.05
+        widths.append((found["upper"] - found["lower"]).mean())
+    assert widths[0] < widths[1]
 
 
 def test_ids_of_training_are_kept_and_rows_go_to_standard_output(tmp_path, monkeypatch, capsys):
@@ -166,18 +182,28 @@ def test_ids_of_training_are_kept_and_rows_go_to_standard_output(tmp_path, monke
     assert capsys.readouterr().out.startswith("prediction\n")
 
 
-def test_unseen_texts_count_as_none_of_the_known(tmp_path, monkeypatch, capsys):
+def test_rows_unlike_those_of_training_are_predicted_and_counted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     colours = ["red", "blue"] * 10
     pd.DataFrame({"c": colours, "x": range(20), "y": np.arange(20) * 1.5}).to_csv("d.csv", index=False)
-    pd.DataFrame({"c": ["green", "pink", None], "x": [1, 1, 1]}).to_csv("new.csv", index=False)
+    pd.DataFrame({"c": ["green", "pink", "red", "red"], "x": [1, 1, 1, 1e9]}).to_csv("new.csv", index=False)
     assert run(["fit", "d.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5", "--no-refit"]) == 0
     assert "trained on 14 rows" in capsys.readouterr().out
-    assert run(["predict", "m.skops", "new.csv", "--allow-unseen"]) == 0
-    header, *rows = capsys.readouterr().out.splitlines()
+    assert run(["predict", "m.skops", "new.csv"]) == 0
+    out, err = capsys.readouterr()
+    header, *rows = out.splitlines()
     assert header == "prediction"
-    assert len(rows) == 3
-    assert len(set(rows)) == 1
+    assert len(rows) == 4
+    assert rows[0] == rows[1]
+    assert np.isfinite(np.array(rows, dtype=float)).all()
+    assert err.startswith("Note: 3 rows of 4 ")
+    assert "c (2), x (1)" in err
+    assert err.count("\n") == 1
+    assert run(["predict", "m.skops", "new.csv", "--quiet"]) == 0
+    assert capsys.readouterr() == (out, "")
+    assert run(["predict", "m.skops", "new.csv", "--out", "p.csv", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rows_unlike_training"], told["columns_unlike_training"]) == (3, {"c": 2, "x": 1})
 
 
 def test_what_fit_prints(folder, monkeypatch, capsys):
@@ -189,48 +215,49 @@ def test_what_fit_prints(folder, monkeypatch, capsys):
     assert run(["fit", "odd.csv", "-t", "target", "-o", "odd.skops", "--n-hidden", "20", "--drop-missing-target"]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
-    assert "odd.csv: 4,174 rows, 9 inputs (8 numbers, 1 text)." in out
-    assert "Filled: 104 gaps in 2 columns with the median, 2,087 gaps in 1 text column with" in out
-    assert "The target 'target' makes it a regression, because it holds 28 different numbers in 4,174 rows" in out
+    assert "odd.csv: 4,174 rows, 9 columns used." in out
+    assert re.search(r"\n colour +category +0/1 columns +\d +2,087\n", out)
+    assert re.search(r"\n length +number +as it is +\d +7\n", out)  # three of ten gaps are in rows without a target
+    assert "Task: regression of 'target' (the target holds 28 different numbers; --task changes it)." in out
     assert "Not used: day (is constant), nothing (is empty), same (is constant)." in out
     assert "Left out: 3 rows without a target." in out
-    for word in ("held-out rows", "RMSE", "baseline (mean)", "linear model", "γ", "condition", "rank", "time"):
+    for word in ("held-out rows", "RMSE", "baseline (mean)", "linear model", "gradient boosting", "γ", "rank", "time"):
         assert word in out
+    assert "Is it good?" in out
     assert out.splitlines()[-1] == "odd.skops holds the model, trained on all 4,174 rows."
 
 
-def test_fit_chooses_among_layers_and_says_by_how_much(folder, monkeypatch, capsys):
+def test_the_model_is_a_stack_unless_one_network_is_described(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    asked = ["fit", "iris.csv", "-t", "target", "-o", "best.skops", "--candidates", "quick"]
+    asked = ["fit", "iris.csv", "-t", "target", "-o", "stack.skops", "--candidates", "quick"]
     assert run(asked) == 0
     out = capsys.readouterr().out
-    model = load_model("best.skops")[-1]
-    first, second = np.argsort(model.cv_results_["rank_test_score"])
-    losses = -model.cv_results_["mean_test_score"]
-    assert re.search(rf"layer +{model.n_hidden_} \w+ units .*: the best of 2, log-loss {losses[first]:.4g}\n", out)
-    assert re.search(rf"next best +\d+ \w+ units .*: log-loss {losses[second]:.4g}, [\d.]+ % more\n", out)
-    assert (
-        f"{model.rank_} of {model.output_coef_.shape[-1]:,} features: {model.n_hidden_} hidden units and 4 inputs"
-        in out
-    )
+    network = load_model("stack.skops").model_
+    assert re.search(rf"model +a stack of {sum(network.weights_ > 0)} of {len(network.weights_)} networks", out)
     assert run([*asked, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["layer_choice"]["best"] == model.best_params_
-    assert told["layer_choice"]["error"] == pytest.approx(losses[first])
-    assert told["rule"] == "ocrep_cv"
-    assert run(["inspect", "best.skops", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["layer_choice"] == told["layer_choice"]
-    assert run(["predict", "best.skops", "iris.csv", "--proba", "--out", "proba.csv"]) == 0
-    assert json.loads((folder / "fits.json").read_text())[0]["layer_choice"] is None  # one network
+    assert told["weights"] == pytest.approx(network.weights_)
+    assert told["gamma"] is None
+    assert told["assessment"]["verdict"]["code"] == "good"
+    assert " ".join(told["assessment"]["verdict"]["answer"].split()) in " ".join(out.split())
+    assert run(["inspect", "stack.skops", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["assessment"]["models"] == told["assessment"]["models"]
+    assert shown["network"]["weights"] == told["weights"]
+    assert json.loads((folder / "fits.json").read_text())[0]["weights"] is None  # one network
 
 
 def test_library_and_program_have_the_same_defaults(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    assert run(["fit", "iris.csv", "-t", "target", "-o", "one.skops", "--gamma", "gcv"]) == 0
-    assert run(["fit", "iris.csv", "-t", "target", "-o", "many.skops", "--candidates", "default", "--test", "0"]) == 0
-    one, many = (load_model(f"{name}.skops")[-1].get_params() for name in ("one", "many"))
-    assert one == PinvClassifier(gamma="gcv", calibrate="loo", random_state=0).get_params()
-    assert many == PinvClassifierCV(random_state=0, ensemble=False).get_params()
+    wanted = {
+        ("iris", "--gamma gcv"): PinvClassifier(gamma="gcv", calibrate="loo", random_state=0),
+        ("iris", "--candidates quick"): PinvClassifierCV("quick", random_state=0),
+        ("housing", "--activation relu"): PinvRegressor(activation="relu", calibrate="loo", random_state=0),
+        ("housing", "--candidates quick"): PinvRegressorCV("quick", calibrate="loo", random_state=0),
+    }
+    for (name, options), estimator in wanted.items():
+        assert run(["fit", f"{name}.csv", "-t", "target", "-o", "d.skops", "--test", "0", *options.split()]) == 0
+        assert load_model("d.skops").model_.get_params() == estimator.get_params()
 
 
 def test_a_number_for_gamma(folder, monkeypatch, capsys):
@@ -250,93 +277,68 @@ def test_inspect(folder, monkeypatch, capsys):
     out = capsys.readouterr().out
     for word in (__version__, "PinvRegressor", "target (regression)", "CRIM (number)", "RMSE", "ocrep", "20"):
         assert word.lower() in out.lower()
-    assert out.endswith(f"\n{load_model('housing.csv.skops')[-1].summary()}\n")
+    network = load_model("housing.csv.skops").model_
+    assert out.endswith(f"\n{network.summary()}\n")
     assert run(["inspect", "housing.csv.skops", "--json"]) == 0
     about = json.loads(capsys.readouterr().out)
-    assert about["table"]["task"] == "regression"
-    assert about["network"]["gamma"] == load_model("housing.csv.skops")[-1].gamma_
+    assert about["target"] == "target"
+    assert about["inputs"]["CRIM"] == "number"
+    assert about["network"]["gamma"] == network.gamma_
     assert about["summary"]["sections"]["data"]["Inputs"] == "13"
 
 
 def test_export(folder, monkeypatch, capsys):
     onnxruntime = pytest.importorskip("onnxruntime")
     monkeypatch.chdir(folder)
-    assert run(["export", "housing.csv.skops", "housing.onnx", "--double"]) == 0
+    frame = load("housing", as_frame=True).data
+    model = PinvRegressor(20, random_state=0).fit(frame, load("housing").target)
+    save_model(model, "network.skops")
+    assert run(["export", "network.skops", "housing.onnx", "--double"]) == 0
     assert capsys.readouterr().out == "housing.onnx holds the model as an ONNX graph in float64.\n"
     session = onnxruntime.InferenceSession("housing.onnx")
-    frame = load("housing", as_frame=True).data
-    rows = {one.name: frame[[one.name]].to_numpy() for one in session.get_inputs()}
-    (got,) = session.run(["variable"], rows)
-    np.testing.assert_allclose(got[:, 0], load_model("housing.csv.skops").predict(frame), rtol=1e-9, atol=1e-9)
-    assert run(["export", "iris.csv.skops", "iris.onnx", "--json"]) == 0
+    (one,) = session.get_inputs()
+    (got,) = session.run(["variable"], {one.name: frame.to_numpy()})
+    np.testing.assert_allclose(got[:, 0], model.predict(frame), rtol=1e-9, atol=1e-9)
+    assert run(["export", "network.skops", "housing.onnx", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["dtype"] == "float32"
 
 
-def test_diagnose(folder, monkeypatch, capsys):
+def test_diagnose_judges_the_model_that_fit_would_save(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    asked = ["diagnose", "wine.parquet", "--target", "target", "--n-hidden", "20"]
-    assert run([*asked, "--report", "report.html"]) == 0
+    asked = ["wine.parquet", "--target", "target", "--candidates", "quick"]
+    assert run(["fit", *asked, "--out", "wine.skops", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert run(["diagnose", *asked, "--report", "report.html"]) == 0
     out = capsys.readouterr().out
-    assert "?" in out
+    assert out.index("Is it good?") < out.index("Which rule should I use?")
     assert "report.html holds the report." in out
     assert "<html" in Path("report.html").read_text(encoding="utf-8")[:500]
-    assert run([*asked, "--json"]) == 0
+    assert run(["diagnose", *asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["title"] == "wine.parquet: target"
     assert found["n_test"] == 54
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ([], "the default network, 500 sigmoid units (uniform, scale 1.0); ocrep fit chooses the best of 6, so its"),
-        (["--n-hidden", "7", "--activation", "relu"], "of these options, 7 relu units (uniform, scale 1.0), which"),
-    ],
-    ids=["default", "one network"],
-)
-def test_diagnose_says_which_network_it_examines_and_what_fit_would_train(options, words, folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    assert run(["diagnose", "iris.csv", "-t", "target", "--report", "examined.html", *options]) == 0
-    assert words in capsys.readouterr().out
-    assert words in Path("examined.html").read_text(encoding="utf-8")
-
-
-def test_the_advice_of_diagnose_is_a_command_that_runs(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    names = list(pd.read_parquet("wine.parquet").columns[:2])
-    asked = ["diagnose", "wine.parquet", "-t", "target", "--n-hidden", "20", "--drop-missing-target", "--seed", "3"]
-    asked += ["--ignore", names[0], "--ignore", names[1], "--gamma", "gcv", "--report", "report.html"]
-    assert run(asked) == 0
-    out = capsys.readouterr().out
-    assert out.index("Is it good?") < out.index("Which rule should I use?")
-    command = next(line for line in out.splitlines() if line.startswith("To train with that rule: "))
-    program, *again = shlex.split(command.removeprefix("To train with that rule: "))
-    assert program == "ocrep"
-    given = ["fit", "wine.parquet", "--target", "target", "--n-hidden", "20", "--seed", "3", "--drop-missing-target"]
-    given += ["--ignore", names[0], "--ignore", names[1], "--out", "one-network.skops"]
-    assert sorted(again[:-2]) == sorted(given)
-    assert again[-2] == "--gamma"
-    assert run(again) == 0
-    model = load_model("one-network.skops")
-    assert model[-1].gamma == again[-1]
-    page = Path("report.html").read_text(encoding="utf-8")
-    assert f"Not used: {names[0]} (ignored), {names[1]} (ignored)." in page
-    assert f"Inputs: {', '.join(list(model.feature_names_in_))}." in page
+    assert found["goodness"]["models"] == told["assessment"]["models"]
+    assert found["goodness"]["finding"]["answer"] == told["assessment"]["verdict"]["answer"]
 
 
 def test_compare(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    asked = ["compare", "iris.csv", "--target", "target", "--n-hidden", "10", "--splits", "3", "--no-literature"]
+    for package in ("lightgbm", "catboost"):  # they may be installed or not
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr("ocrep.tables.comparison.find_spec", lambda name: None)
+    asked = ["compare", "iris.csv", "--target", "target", "--candidates", "quick", "--splits", "3"]
     assert run([*asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [method["mean"] for method in found["methods"]] == sorted(method["mean"] for method in found["methods"])
-    simple = {"linear model", "gradient boosting"}
-    assert {method["name"] for method in found["methods"]} == {*MAIN_RULES, *simple}
-    assert found["advice"].endswith(".")
+    usual = {"network", "linear model", "gradient boosting"}
+    assert {method["name"] for method in found["methods"]} == usual
+    assert all(len(method["errors"]) == 3 for method in found["methods"])
     assert run([*asked, "--json", "--all"]) == 0
     every = json.loads(capsys.readouterr().out)
-    assert {m["name"] for m in every["methods"]} | set(every["not_applicable"]) == {*rules.names(), *simple}
-    assert all(len(method["errors"]) == 3 for method in found["methods"])
+    of_rules = {f"γ by {name}" for name in rules.names()}
+    assert {m["name"] for m in every["methods"]} | set(every["not_applicable"]) == {*of_rules, *usual, "ELM", "RELM"}
+    of_fit = [next(m["errors"] for m in one["methods"] if m["name"] == "network") for one in (found, every)]
+    assert of_fit[0] == of_fit[1]
     assert run([*asked, "--all"]) == 0
     out = capsys.readouterr().out
     assert "quasi_optimality" in out
@@ -393,13 +395,24 @@ def test_no_word_is_lost_on_a_narrow_terminal(width, monkeypatch, capsys):
     assert [word for line in lines for word in line.split() if word.startswith("word")] == words
 
 
-def test_progress_goes_to_a_terminal_only(folder, monkeypatch, capsys):
+@pytest.mark.parametrize("more", [[], ["--quiet"]])
+def test_without_a_terminal_a_line_now_and_then_tells_of_progress(more, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(printing, "SECONDS", 0.001)
+    assert run(["fit", "iris.csv", "-t", "target", "-o", "m.skops", "--n-hidden", "20", "--json", *more]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["task"] == "classification"
+    assert bool(err) != bool(more)
+    assert all(line.startswith("ocrep: ") and line.endswith("(--quiet omits this)") for line in err.splitlines())
+
+
+def test_progress_is_drawn_on_a_terminal(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     assert run(["fit", "abalone.csv", "-t", "target", "-o", "shown.skops", "--n-hidden", "20", "--json"]) == 0
     shown = capsys.readouterr()
-    assert "Training on" in shown.err
+    assert "Reading" in shown.err  # a stage that is over at once may not be drawn
     assert json.loads(shown.out)["task"] == "regression"
 
 
@@ -465,7 +478,8 @@ def test_many_times_the_rows_need_no_more_memory(command, times, form, folder):
         peaks.append(peak_of(folder, *(f"rows.{form}" if word == "ROWS" else word for word in command)))
     some, many = peaks
     assert many < some + 60
-    assert many < 500
+    # Of which half is libraries; the sample that teaches the coder has up to 100,000 rows.
+    assert many < 600
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"

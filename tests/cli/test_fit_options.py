@@ -106,9 +106,7 @@ def test_the_options_that_would_read_a_column_are_named(here, capsys):
     _, odd = german()
     odd.to_csv("odd.csv", index=False, sep=";")
     assert run(["fit", "odd.csv", "-t", "y", "-o", "m.skops"]) == DATA
-    assert re.search(
-        r"'y', the target, is text because it holds '.*' in row 1: try --decimal ,$", capsys.readouterr().err
-    )
+    assert re.search(r"'y' is no number, because it holds '.*' in row 1: try --decimal ,$", capsys.readouterr().err)
     assert run(["fit", "odd.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "3", "--decimal", ","]) == 0
     out = capsys.readouterr().out
     assert re.search(
@@ -142,7 +140,7 @@ def test_standard_input_folders_and_patterns(here, capsys, monkeypatch):
     assert capsys.readouterr().err == "ocrep: standard input, line 2: it has 1 value, but the header has 2 columns.\n"
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     assert run(["diagnose", "-", "-t", "kind", "--n-hidden", "5"]) == 0
-    assert capsys.readouterr().out.startswith("Standard input: 400 rows, 4 inputs")
+    assert capsys.readouterr().out.startswith("Standard input: 400 rows, 4 columns used.")
 
 
 def test_the_options_of_one_network_reach_it(here, capsys):
@@ -150,12 +148,12 @@ def test_the_options_of_one_network_reach_it(here, capsys):
     fixed = "--activation tanh --weight-init normal --weight-scale 0.5 --no-direct-link --max-hidden 7 --no-intercept"
     asked = f"fit t.csv -t a -o m.skops --n-hidden auto --gamma ocrep --floor 0.001 {fixed}"
     assert run(asked.split()) == 0
-    parameters = load_model("m.skops")[-1].get_params()
+    parameters = load_model("m.skops").model_.get_params()
     wanted = {"n_hidden": "auto", "activation": "tanh", "weight_init": "normal", "weight_scale": 0.5}
     wanted |= {"direct_link": False, "fit_intercept": False, "max_hidden": 7, "gamma": rules.OCReP(floor=0.001)}
     assert {name: parameters[name] for name in wanted} == wanted
     assert run([*asked.split()[:6], "--n-hidden", "9", "--weight-scale", "inverse_sqrt", "--floor", "precision"]) == 0
-    parameters = load_model("m.skops")[-1].get_params()
+    parameters = load_model("m.skops").model_.get_params()
     assert (parameters["weight_scale"], parameters["gamma"]) == (
         "inverse_sqrt",
         rules.resolve("ocrep_cv").__class__(floor="precision"),
@@ -178,7 +176,7 @@ def test_digits(digits, here, capsys):
     assert run(["fit", "t.csv", "-t", "a", "-o", "m.skops", "--n-hidden", "5"]) == 0
     given = [] if digits is None else ["--digits", str(digits)]
     for form in ("csv", "parquet"):
-        assert run(["predict", "m.skops", "t.csv", "--std", "--out", f"p.{form}", *given]) == 0
+        assert run(["predict", "m.skops", "t.csv", "--interval", "0.9", "--out", f"p.{form}", *given]) == 0
     text, exact = pd.read_csv("p.csv"), pd.read_parquet("p.parquet")
     model = load_model("m.skops").predict(pd.read_csv("t.csv"))
     np.testing.assert_allclose(text["prediction"], model, rtol=10.0 ** (1 - (digits or 6)))
@@ -191,18 +189,18 @@ def test_digits(digits, here, capsys):
     assert longest <= (digits or 6)
 
 
-def test_dates_become_parts_or_are_dropped(here, capsys):
+def test_dates_are_inputs_or_are_dropped(here, capsys):
     rng = np.random.default_rng(2)
     day = pd.date_range("2021-01-01", periods=500)
     y = 3.0 * (day.day_of_week >= 5) + day.year + 0.1 * rng.standard_normal(500)
     pd.DataFrame({"day": day.astype(str), "x": rng.standard_normal(500), "y": y}).to_csv("t.csv", index=False)
     r2 = {}
-    for dates in ("parts", "drop"):
+    for dates in ("day-first", "drop"):  # the order of a date that begins with its year is certain
         assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "100", "--dates", dates, "--json"]) == 0
         found = told(capsys)
         r2[dates] = found["scores"]["r2"]
-        assert found["left_out"] == ({} if dates == "parts" else {"day": "holds dates"})
-    assert r2["parts"] > 0.7 > 0.1 > r2["drop"]
+        assert found["left_out"] == ({} if dates == "day-first" else {"day": "holds dates"})
+    assert r2["day-first"] > 0.7 > 0.1 > r2["drop"]
 
 
 def commands():
@@ -235,12 +233,11 @@ def test_help_fits_eighty_columns_with_every_option_whole_and_two_examples(capsy
     assert "..." not in capsys.readouterr().out.split("Commands:")[1]
 
 
-@pytest.mark.parametrize("more", [[], ["--test", "0"]])
-def test_a_model_that_learned_nothing_is_noted_once_with_and_without_held_out_rows(here, capsys, more):
+def test_a_model_that_learned_nothing_is_noted_once(here, capsys):
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcy")).to_csv("t.csv", index=False)
-    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--candidates", "quick", *more]) == 0
+    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--candidates", "quick"]) == 0
     told = capsys.readouterr()
     assert told.out.count("Note: ") == 1
-    assert "Note: On rows held out the error is" in told.out
+    assert re.search(r"Is it good\? +No: ", told.out)
     assert not told.err

@@ -59,11 +59,15 @@ def test_every_command_takes_any_name_of_a_column_and_shows_it_safely(name, tmp_
             ["inspect", "m.skops"],
             ["inspect", "m.skops", "--json"],
             ["predict", "m.skops", "t.csv", "-o", "p.csv"],
+            ["explain", "m.skops", "t.csv", "--report", "e.html"],
+            ["explain", "m.skops", "t.csv", "--json"],
+            ["explain", "m.skops", "t.csv", "--row", "2"],
             ["predict", "m.skops", "t.csv", "-o", "p.parquet", "--id", name],
-            ["compare", "t.csv", "-t", target, "--n-hidden", "4", "--splits", "2", "--no-literature"],
+            ["compare", "t.csv", "-t", target, "--candidates", "quick", "--splits", "2"],
         ):
             assert run(command) in (0, DATA), command
             said(capsys)
+        assert "\x1b" not in Path("e.html").read_text(encoding="utf-8")
     if name.strip():
         assert run(["diagnose", "t.csv", "-t", "y", "--n-hidden", "4", "--report", "r.html"]) == 0
         assert "\x1b" not in Path("r.html").read_text(encoding="utf-8")

@@ -234,8 +234,8 @@ def test_a_missing_matplotlib_is_named(model, monkeypatch):
 
 def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_page("docs/displays.md", capsys) == 3
-    assert {file.name for file in tmp_path.iterdir()} == {"displays.png", "report.html"}
+    assert run_page("docs/displays.md", capsys) == 4
+    assert {file.name for file in tmp_path.iterdir()} == {"displays.png", "penguins.html", "report.html"}
 
 
 def test_drawing_libraries_are_loaded_only_to_draw():

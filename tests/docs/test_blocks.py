@@ -13,6 +13,7 @@ from support.pages import PAGES, ROOT, blocks, load_tool, run_page, text_of
 from support.shell import check_alike, check_exists, options_of, run_step, steps, words_of
 
 import ocrep
+from ocrep.cli import printing
 from ocrep.cli.app import app
 from ocrep.datasets import load
 
@@ -29,14 +30,19 @@ LOOKED_UP = {
 }
 """The beginnings of the commands that are looked up and not run here, by page."""
 
-OTHER_BLOCKS = {("CONTRIBUTING.md", "text"): 1}
+OTHER_BLOCKS = {("CONTRIBUTING.md", "text"): 1, ("docs/command-line.md", "text"): 1}
 """Blocks that are no code: a drawing."""
 
 RUNNABLE = [
     "coming-from.md",
     "cross-validation.md",
+    "explain.md",
+    "forecasting.md",
+    "imbalanced.md",
     "network.md",
     "probabilities.md",
+    "reproducibility.md",
+    "speed.md",
     "stacks.md",
     "start.md",
     "your-table.md",
@@ -83,6 +89,7 @@ def exported(capsys):
 def test_the_commands_of_a_page_run_and_print_what_it_says(page, prepare, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(printing, "SECONDS", 1e6)  # a busy machine must not add lines of progress
     prepare(capsys)
     code = n_run = 0
     for command, printed in steps(page):

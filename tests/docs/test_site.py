@@ -31,37 +31,11 @@ def test_the_charts_are_up_to_date():
         assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == drawn
 
 
-@pytest.mark.parametrize(
-    ("row", "method"),
-    [
-        ("`PinvRegressorCV()`, `PinvClassifierCV()`", "ocrep CV"),
-        ('the same, `candidates="quick"`', "ocrep CV quick"),
-        *[(name, name) for name in ("CatBoost", "RealMLP", "HistGradientBoosting", "LightGBM", "RandomForest")],
-        *[(name, name) for name in ("xRFM", "XGBoost")],
-    ],
-)
-def test_the_table_of_the_readme_is_that_of_the_benchmark(row, method):
-    readme = _rows((ROOT / "README.md").read_text(encoding="utf-8"))[row]
-    numbers = [float(cell.strip("*")) for cell in readme]
-    pages = (DOCS / "benchmark.md").read_text(encoding="utf-8").split("## Classification")
-    shown = ([*numbers[:2], None, numbers[2]], [numbers[3], numbers[5], numbers[4], numbers[6]])
-    for page, (error, rank, log_loss, time) in zip(pages, shown, strict=True):
-        cells = [float(cell) for cell in _rows(page)[method]]
-        assert error == cells[0]
-        assert log_loss is None or log_loss == cells[2]
-        assert time == pytest.approx(cells[-2], rel=0.5, abs=0.051)
-        ours = method if method.startswith("ocrep") else "ocrep CV"
-        ranked = page.partition("only one of our networks takes part:")[2]
-        names = re.search(r"^\|  \|(.+)\|$", ranked, flags=re.MULTILINE)[1].split("|")
-        place = [name.strip() for name in names].index(ours)
-        ranks = _rows(ranked)["itself" if method == ours else method]
-        assert rank == pytest.approx(float(ranks[place]), abs=0.051)
-
-
-def _rows(text):
-    """The cells of the first row of each name in the tables of a text."""
-    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
-    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in reversed(lines)}
+def test_the_figures_of_the_pages_are_those_of_the_results():
+    tool = load_tool("figures")
+    for page in tool.PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert tool.filled(text) == text, f"run python tools/figures.py: {page.name} has other figures"
 
 
 def test_all_examples_are_numbered_and_titled():

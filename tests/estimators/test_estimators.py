@@ -480,7 +480,7 @@ def test_rows_without_weight_in_front_do_not_matter_to_the_gram_route(gamma):
     weight[:40_000] = 0.0
     X[:50_000] -= 7.0  # the means drift, so that a wrong shift would show
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ocrep._training.recipe.BLOCK_ENTRIES", 2**17)
+        patch.setattr("ocrep._linalg.parallel.BLOCK_ENTRIES", 2**17)
         model = TikhonovRegressor(gamma, solver="gram").fit(X, y, sample_weight=weight)
     expected = TikhonovRegressor(gamma, solver="qr").fit(X[40_000:], y[40_000:])
     np.testing.assert_allclose(model.gamma_, expected.gamma_, rtol=1e-5)

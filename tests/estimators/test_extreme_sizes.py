@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ocrep import PinvRegressor, RandomLayer, TikhonovRegressor, rules
+from ocrep import PinvRegressor, PinvRegressorCV, RandomLayer, TikhonovRegressor, rules
 from ocrep._linalg.triangle import column_lengths
 from ocrep.exceptions import RuleEdgeWarning
 
@@ -32,6 +32,13 @@ def test_a_network_scales_its_inputs_and_takes_small_ones():
     X, y = problem()
     usual, small = (PinvRegressor(10, random_state=0).fit(c * X, y).predict(c * X) for c in (1.0, 2.0**-900))
     np.testing.assert_allclose(small, usual, rtol=1e-3)
+
+
+@pytest.mark.parametrize("size", [1e150, 1e200, 1e300])
+def test_targets_whose_squares_overflow_are_named_by_a_stack(size):
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    with pytest.raises(ValueError, match=r"^The targets are too large: .*Divide them by"):
+        PinvRegressorCV("quick", random_state=0).fit(X, size * X[:, 0])
 
 
 def test_zeros_are_zeros():

@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, RepeatedKFold, StratifiedKFold, TimeSeriesSplit
 from sklearn.utils.estimator_checks import check_estimator
+from support.folds import fold_numbers
 
 from ocrep import (
     PinvClassifier,
@@ -25,6 +26,8 @@ from ocrep.displays import GammaPathDisplay
 N = 90
 # The range is given, so that a layer does not depend on the rows that it is trained on.
 LAYERS = [{"n_hidden": 15, "input_scaling": (-3.0, 3.0)}, {"n_hidden": 30, "input_scaling": (-3.0, 3.0)}]
+# A stack grows the leaves of its trees anew without each fold.
+MEMBERS = [*LAYERS, {"n_hidden": 20, "weight_init": "trees", "input_scaling": (-3.0, 3.0)}]
 
 
 @pytest.fixture
@@ -38,15 +41,23 @@ def rows():
     return X, Y, rng.uniform(0.5, 2.0, N), groups
 
 
-def fitted(kind, model, X, Y, weight, groups):
+def fitted(kind, model, X, Y, weight, groups=None):
     """The model on rows in memory, on disk or in Dask."""
+    parts_of_rows = (X, Y, weight) if groups is None else (X, Y, weight, groups.astype("U8"))
     if kind == "memory":
-        return model.fit(X, Y, weight, groups)
+        return model.fit(*parts_of_rows)
     if kind == "scan":
         cuts = np.array_split(np.arange(len(X)), 4)
-        return model.fit(scan([(X[c], Y[c], weight[c], groups[c]) for c in cuts]))
-    columns = (da.from_array(part, chunks=25) for part in (X, Y, weight, groups.astype("U8")))
-    return model.fit(*columns)
+        return model.fit(scan([tuple(part[c] for part in parts_of_rows) for c in cuts]))
+    return model.fit(*(da.from_array(part, chunks=25) for part in parts_of_rows))
+
+
+def fold_of(cv, X, Y, groups):
+    """The number of the split that tests on each row."""
+    fold = np.empty(len(X), dtype=int)
+    for v, (_, test) in enumerate(cv.split(X, Y, groups)):
+        fold[test] = v
+    return fold
 
 
 def refitted_errors(model, X, Y, weight, fold):
@@ -97,19 +108,54 @@ def test_candidates_are_compared_on_groups_held_out(kind, rows):
         assert sorted(by_fold) == pytest.approx(sorted(errors))
 
 
+def squared_errors_of_members(stack, X, Y, weight, fold):
+    """The error of each member on held-out rows, and that of refits by hand without each fold."""
+    results = stack.cv_results_
+    for number, layer in enumerate(MEMBERS):
+        network = PinvRegressor(**layer, gamma=results["gamma"][number], random_state=0)
+        errors, weights = refitted_errors(network, X, Y, weight, fold)
+        yield results["squared_error"][number], np.average(errors, weights=weights)
+
+
+@pytest.mark.parametrize("kind", ["memory", "scan", "dask"])
+def test_members_of_a_stack_are_judged_on_groups_held_out(kind, rows):
+    """Leaves of trees are grown anew without each group; other layers do not depend on the rows here."""
+    X, Y, weight, groups = rows
+    stack = fitted(kind, PinvRegressorCV(MEMBERS, random_state=0), X, Y, weight, groups)
+    assert stack.cv_results_["judged"].tolist() == ["exact", "exact", "nested"]
+    for found, expected in squared_errors_of_members(stack, X, Y, weight, groups):
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("cv", [KFold(4), GroupKFold(3), KFold(5, shuffle=True, random_state=1)])
+def test_a_splitter_decides_the_folds_of_a_stack(cv, rows):
+    X, Y, weight, groups = rows
+    groups = groups if isinstance(cv, GroupKFold) else None
+    stack = PinvRegressorCV(MEMBERS, cv=cv, random_state=0).fit(X, Y, weight, groups)
+    for found, expected in squared_errors_of_members(stack, X, Y, weight, fold_of(cv, X, Y, groups)):
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("cv", [KFold(4), GroupKFold(3), KFold(5, shuffle=True, random_state=1)])
 def test_a_splitter_decides_the_folds(cv, rows):
     X, Y, weight, groups = rows
     groups = groups if isinstance(cv, GroupKFold) else None
     search = PinvRegressorCV(LAYERS, cv=cv, random_state=0, ensemble=False).fit(X, Y, weight, groups)
-    fold = np.empty(N, dtype=int)
-    for v, (_, test) in enumerate(cv.split(X, Y, groups)):
-        fold[test] = v
+    fold = fold_of(cv, X, Y, groups)
     for number, layer in enumerate(LAYERS):
         network = PinvRegressor(**layer, gamma=search.cv_results_["gamma"][number], random_state=0)
         errors, _ = refitted_errors(network, X, Y, weight, fold)
         by_fold = [-search.cv_results_[f"split{v}_test_score"][number] for v in range(len(errors))]
         assert by_fold == pytest.approx(list(errors))
+
+
+@pytest.mark.parametrize("kind", ["memory", "scan", "dask"])
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_a_number_of_folds_divides_rows_by_what_they_hold(kind, ensemble, rows):
+    X, Y, weight, _ = rows
+    search = fitted(kind, PinvRegressorCV(MEMBERS, cv=4, ensemble=ensemble, random_state=0), X, Y, weight)
+    for found, expected in squared_errors_of_members(search, X, Y, weight, fold_numbers(X, n_folds=4)):
+        assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_list_of_splits_and_a_splitter_are_the_same(rows):
@@ -169,29 +215,52 @@ def test_partial_fit_continues_with_groups(rows):
     [
         (TimeSeriesSplit(3), "neither for training nor for testing"),
         (RepeatedKFold(n_splits=3, n_repeats=2), "in two splits"),
+        (
+            [(np.arange(N), np.arange(N // 2)), (np.arange(N), np.arange(N // 2, N))],
+            "row 1 for training and for testing",
+        ),
         (PredefinedSplit([-1] + [0, 1] * 44 + [0]), "never tests on row 1"),
         (PredefinedSplit([0] * N), "at least two"),
+        (PredefinedSplit([0, 1] * N), f"other rows than the {N} of X"),
+        (KFold(N + 1), f"cv=KFold.* cannot divide these {N} rows"),
+        (GroupKFold(3), "GroupKFold.* cannot divide .* or the groups"),
+        (2.5, "must be a number of folds ≥ 2"),
+        ("kfold", "must be a number of folds ≥ 2"),
         (1, "must be a number of folds ≥ 2"),
         (True, "must be a number of folds ≥ 2"),
     ],
 )
-def test_splitters_that_do_not_hold_out_each_row_once_are_refused(cv, sentence, rows):
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_splitters_that_do_not_hold_out_each_row_once_are_refused(cv, sentence, ensemble, rows):
     X, Y, _, groups = rows
     with pytest.raises(ValueError, match=sentence):
-        PinvRegressorCV(LAYERS, cv=cv, ensemble=False).fit(X, Y)
-    search = PinvRegressorCV(LAYERS, cv=4, ensemble=False)
+        PinvRegressorCV(LAYERS, cv=cv, ensemble=ensemble).fit(X, Y)
+    search = PinvRegressorCV(LAYERS, cv=4, ensemble=ensemble)
     with pytest.raises(ValueError, match="3 groups, which cannot fill 4 folds"):
         search.fit(X, Y, groups=groups)
     with pytest.raises(ValueError, match="one group"):
         search.fit(X, Y, groups=np.zeros(N))
 
 
-def test_a_splitter_needs_rows_in_memory(rows):
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_a_splitter_needs_rows_in_memory(ensemble, rows):
     X, Y, _, _ = rows
+    search = PinvRegressorCV(LAYERS, cv=KFold(3), ensemble=ensemble)
     with pytest.raises(ValueError, match="not in memory"):
-        PinvRegressorCV(LAYERS, cv=KFold(3), ensemble=False).fit(scan([(X, Y)]))
+        search.fit(scan([(X, Y)]))
     with pytest.raises(ValueError, match="not in memory"):
-        PinvRegressorCV(LAYERS, cv=KFold(3), ensemble=False).fit(da.from_array(X), da.from_array(Y))
+        search.fit(da.from_array(X), da.from_array(Y))
+
+
+@pytest.mark.parametrize("kind", ["memory", "scan", "dask"])
+@pytest.mark.parametrize("model", [TikhonovRegressor("kfold"), PinvRegressorCV(LAYERS, random_state=0)])
+def test_too_few_groups_are_refused_wherever_the_rows_are(model, kind, rows):
+    X, Y, weight, groups = rows
+    with pytest.raises(ValueError, match="one group"):
+        fitted(kind, clone(model), X, Y, weight, np.full(N, "north"))
+    two = np.where(groups == "west", "south", groups)
+    with pytest.raises(ValueError, match="2 groups, which cannot fill 3 folds"):
+        fitted(kind, clone(model), X, Y, weight, two)
 
 
 def test_a_rule_with_folds_of_its_own_must_agree_with_cv(rows):

@@ -7,7 +7,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import train_test_split
 from support.problems import PAPER, smooth_problem
 
-from ocrep import PinvRegressor
+from ocrep import PinvRegressor, PinvRegressorCV
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,15 @@ def test_wide_linear_data_are_not_lost():
     assert network > ridge - 0.06
     paper = PinvRegressor(**PAPER, random_state=0).fit(X[rows], y[rows]).score(X[test], y[test])
     assert paper < ridge - 0.1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_constant_without_a_fold_is_no_direction(seed):
+    """One row differs from the others, which are all alike: without it there is nothing to learn but a mean."""
+    rng = np.random.default_rng(seed)
+    X = np.tile(rng.normal(size=2) * 10.0 ** rng.integers(-3, 7), (int(rng.integers(3, 12)), 1))
+    X[0] += rng.normal(size=2)
+    y = rng.normal(size=len(X))
+    model = PinvRegressorCV([{"n_hidden": int(rng.integers(1, 8))}], random_state=seed).fit(X, y)
+    assert -model.ensemble_score_ <= np.ptp(y) ** 2
+    assert np.all(np.abs(model.predict(X) - y.mean()) <= np.ptp(y))

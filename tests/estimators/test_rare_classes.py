@@ -3,6 +3,8 @@
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from support.advice import some_advice
 
 from ocrep import PinvClassifier, PinvClassifierCV, TikhonovClassifier, load_model, save_model, scan
@@ -170,3 +172,43 @@ def test_a_model_with_a_class_without_rows_is_saved_and_exported(tmp_path):
     save_model(model, tmp_path / "model.skops")
     assert np.array_equal(load_model(tmp_path / "model.skops").predict_proba(X), model.predict_proba(X))
     assert to_onnx(model) is not None  # compared with the model on rows of its own
+
+
+# ------------------------------------------------------------------------------
+# Few rows of a class: the outputs of a row that is left out speak against its class, which is then hardly known.
+
+
+CALIBRATED = {
+    "features": TikhonovClassifier(calibrate="loo"),
+    "network": PinvClassifier(20, calibrate="loo", random_state=0),
+    "stack": PinvClassifierCV("quick", random_state=0),
+}
+
+
+@pytest.mark.parametrize("model", CALIBRATED.values(), ids=CALIBRATED)
+def test_one_row_of_each_class_is_not_turned_around(model):
+    rng = np.random.default_rng(0)
+    centers = 8.0 * np.eye(3)
+    model = clone(model).fit(centers + rng.normal(size=(3, 3)), ["a", "b", "c"])
+    X = np.repeat(centers, 50, axis=0) + rng.normal(size=(150, 3))
+    assert np.mean(model.predict(X) == np.repeat(["a", "b", "c"], 50)) > 0.9
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("model", CALIBRATED.values(), ids=CALIBRATED)
+def test_a_rare_class_keeps_its_order(model, several):
+    """Between rows of both classes that are far apart, those of the rare one have the larger probability."""
+    rng = np.random.default_rng(1)
+
+    def rows(n, n_rare):
+        X = rng.normal(size=(n, 4))
+        X[:n_rare, 0] += 6.0
+        return X, np.arange(n) < n_rare
+
+    X, rare = rows(60, 2)
+    y = np.column_stack([rare, X[:, 1] > 0.0]).astype(int) if several else rare
+    model = clone(model).fit(X, y)
+    X, rare = rows(400, 100)
+    probability = model.predict_proba(X)
+    probability = probability[:, 0] if several else probability[:, 1]
+    assert roc_auc_score(rare, probability) > 0.9

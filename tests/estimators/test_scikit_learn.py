@@ -10,7 +10,6 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_classifiers_train, check_regressors_train
 from support.advice import some_advice
 from support.contract import scikit_learn_checks
 from support.problems import smooth_problem
@@ -21,12 +20,15 @@ from ocrep import (
     PinvRegressor,
     PinvRegressorCV,
     RandomLayer,
+    TableRegressor,
     TikhonovClassifier,
     TikhonovRegressor,
     literature,
     rules,
 )
 from ocrep.datasets import load
+from ocrep.literature import ELMClassifier
+from ocrep.tables import TableCoder
 
 VARIANTS = (
     {},
@@ -64,6 +66,9 @@ LAYER_VARIANTS = (
         PinvRegressor(**ROWS),
         PinvRegressor(input_scaling="squash"),
         PinvClassifier(gamma="kfold"),
+        PinvClassifier(calibrate="loo"),
+        PinvRegressor("auto"),
+        PinvClassifier("auto"),
         TikhonovRegressor(),
         TikhonovClassifier(),
     ]
@@ -79,6 +84,8 @@ def test_scikit_learn_contract(estimator, check):
         *(RandomLayer(**options) for options in LAYER_VARIANTS[1:]),
         *(kind(**options) for kind in (PinvRegressor, PinvClassifier) for options in (*VARIANTS[1:-1], *PAIRS[1:])),
         PinvClassifier(**ROWS),
+        *(kind(calibrate="loo") for kind in (PinvRegressor, TikhonovRegressor)),
+        TikhonovClassifier(calibrate="loo"),
         PinvRegressor(gamma="kfold"),
         *(kind(gamma="ocrep_cv") for kind in (PinvRegressor, PinvClassifier)),
         TikhonovRegressor("ocrep", fit_intercept=False),
@@ -90,20 +97,6 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_contract_with_other_parameters(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("estimator", [PinvClassifier(calibrate="loo"), TikhonovClassifier(calibrate="loo")])
-@some_advice
-@pytest.mark.filterwarnings("default")
-def test_calibrated_classifiers_are_consistent(estimator):
-    check_classifiers_train(type(estimator).__name__, estimator)
-
-
-@pytest.mark.parametrize("estimator", [PinvRegressor(calibrate="loo"), TikhonovRegressor(calibrate="loo")])
-@some_advice
-@pytest.mark.filterwarnings("default")
-def test_calibrated_regressors_are_consistent(estimator):
-    check_regressors_train(type(estimator).__name__, estimator)
 
 
 def test_only_tiny_layers_are_excused_from_scoring_well():
@@ -125,6 +118,22 @@ def test_pipeline_and_grid_search():
         PinvRegressor(40, random_state=0), {"gamma": ["ocrep", "gcv", rules.OCReP(floor=0.0), 1e9]}, cv=folds
     ).fit(X, y)
     assert network.best_estimator_.gamma_ < 1e9
+
+
+@pytest.mark.parametrize("options", [{}, {"weight_init": "trees"}, {"metric": "diagonal"}])
+def test_the_random_numbers_of_numpy_itself_serve_wherever_none_does(options):
+    X, y = smooth_problem(80, 5)
+    model = PinvRegressor(20, gamma="kfold", random_state=np.random, **options)
+    for estimator in (model, PinvRegressorCV("quick", random_state=np.random), TableRegressor(model)):
+        assert clone(estimator).get_params()["random_state"] is estimator.random_state
+        assert np.isfinite(cross_val_score(estimator, X, y, cv=2)).all()
+    assert clone(TableRegressor(model)).model.random_state is np.random
+    for kind in (RandomLayer, ELMClassifier, TableCoder):
+        assert clone(kind(random_state=np.random)).random_state is np.random
+    np.random.seed(0)  # noqa: NPY002
+    first = model.fit(X, y).predict(X)
+    np.random.seed(0)  # noqa: NPY002
+    np.testing.assert_array_equal(model.set_params(random_state=None).fit(X, y).predict(X), first)
 
 
 def test_clone_keeps_rule_objects():

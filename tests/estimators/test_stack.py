@@ -66,6 +66,56 @@ def test_the_held_out_error_of_trees_is_that_of_growing_them_anew(friedman):
     assert results["squared_error"][0] == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_held_out_error_of_metrics_is_that_of_learning_them_anew(friedman, metric, weighted):
+    """Importance, all rounds, their γ, the scaling and the layer come from the other folds alone."""
+    X, y, _, _ = friedman
+    fold = np.arange(len(y)) % 3
+    # With such weights sums are exact in any order, so no tree has to decide between equals by rounding.
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], len(y)) if weighted else np.ones(len(y))
+    own = {**THREE[2], "metric": metric}
+    leaves = THREE[1]  # a second candidate must not change what the first one learns
+    results = PinvRegressorCV([own, leaves], cv=PredefinedSplit(fold), random_state=0).fit(X, y, weight).cv_results_
+    assert results["judged"].tolist() == ["nested", "nested"]
+    total = 0.0
+    for v in range(3):
+        kept, held = fold != v, fold == v
+        # A stack of one network is that network; its inner folds are those that are left.
+        alone = PinvRegressorCV(
+            [{**own, "gamma": float(results["gamma"][0])}], cv=PredefinedSplit(fold[kept]), random_state=0
+        )
+        found = alone.fit(X[kept], y[kept], weight[kept]).predict(X[held])
+        total += np.sum(weight[held] * (found - y[held]) ** 2)
+    assert results["squared_error"][0] == pytest.approx(total / weight.sum(), rel=1e-7)
+
+
+@pytest.mark.parametrize("own", THREE[:2], ids=["pairs", "trees"])
+def test_of_many_rows_the_held_out_error_is_that_of_learning_without_the_first_folds(own):
+    """The folds that are held out are as many as have a fifth of the rows: here the first two of ten.
+
+    Metrics take gradients at some of so many rows only, and which these are depends on the number of folds.
+    """
+    X, y = make_friedman1(4_300, 8, noise=1.0, random_state=0)
+    fold = np.arange(len(y)) % 10
+    results = PinvRegressorCV([own], cv=PredefinedSplit(fold), random_state=0).fit(X, y).cv_results_
+    held = fold < 2
+    assert results["n_rows"].tolist() == [held.sum()]
+    if own is THREE[0]:  # this layer is drawn on all rows, and only its output weights are fitted without the folds
+        layer = PinvRegressor(**own, random_state=0).fit(X, y).layer_
+        H = layer.transform(X)
+        C = H[~held] - H[~held].mean(axis=0)
+        gram = C.T @ C + results["gamma"][0] * np.eye(C.shape[1])
+        W = np.linalg.solve(gram, C.T @ (y[~held] - y[~held].mean()))
+        found = (H[held] - H[~held].mean(axis=0)) @ W + y[~held].mean()
+    else:
+        # A stack of one network is that network; of fewer than 4,000 rows, its layer is learned on all.
+        known = {**own, "gamma": float(results["gamma"][0])}
+        alone = PinvRegressorCV([known], cv=PredefinedSplit(fold[~held]), random_state=0)
+        found = alone.fit(X[~held], y[~held]).predict(X[held])
+    assert results["squared_error"][0] == pytest.approx(np.mean((found - y[held]) ** 2), rel=1e-6)
+
+
 def test_the_held_out_error_of_other_layers_is_that_of_refitting_their_outputs(friedman):
     X, y, _, _ = friedman
     fold = np.arange(len(y)) % 4
@@ -97,6 +147,36 @@ def test_predictions_are_the_weighted_sum_of_the_members(friedman, several):
             single = PinvRegressorCV([{**own, "gamma": float(gamma)}], random_state=0).fit(X, y)
             total = total + share * single.predict(X_new)
     np.testing.assert_allclose(model.predict(X_new), total, rtol=1e-7)
+
+
+def test_the_network_of_a_stack_is_the_sum_of_its_layers_outputs(regressor, friedman, tmp_path):
+    """To the last digits, from the model's public parts; and the same from a file."""
+    _, _, X_new, _ = friedman
+    path = tmp_path / "model.skops"
+    save_model(regressor, path)
+    for model in (regressor, load_model(path)):
+        total, start = model.intercept_, 0
+        for layer in model.layer_.layers:
+            H = layer.transform(X_new)
+            total = total + H @ model.output_coef_[start : start + H.shape[1]]
+            start += H.shape[1]
+        assert start == len(model.output_coef_)
+        assert len(model.layer_.layers) == np.count_nonzero(model.weights_)
+        np.testing.assert_allclose(model.predict(X_new), total, rtol=1e-12, atol=1e-12 * np.abs(total).max())
+
+
+def test_units_of_targets_and_weights_do_not_matter(friedman, regressor, classes):
+    """Nor do they where squares of the targets, or of the weights, are zero in float64."""
+    X, y, X_new, _ = friedman
+    small = clone(regressor).fit(X, 2.0**-570 * y, np.full(len(y), 2.0**-660))
+    np.testing.assert_allclose(small.predict(X_new) * 2.0**570, regressor.predict(X_new), rtol=1e-6)
+    widths = [np.diff(m.predict_interval(X_new, coverage=0.9)) for m in (small, regressor)]
+    np.testing.assert_allclose(widths[0] * 2.0**570, widths[1], rtol=1e-5)
+    X, labels, X_new, _ = classes
+    plain = PinvClassifierCV(THREE[:2], random_state=0).fit(X, labels)
+    light = PinvClassifierCV(THREE[:2], random_state=0).fit(X, labels, np.full(len(X), 2.0**-660))
+    np.testing.assert_allclose(light.weights_, plain.weights_, atol=1e-6)
+    np.testing.assert_allclose(light.predict_proba(X_new), plain.predict_proba(X_new), atol=1e-6)
 
 
 def test_weights_are_the_best_of_all_that_are_not_negative():
@@ -197,12 +277,45 @@ def test_probabilities_are_calibrated_and_labels_follow_them(classifier, classes
     assert -np.mean(np.log(true)) < np.log(3.0)
 
 
-@pytest.mark.parametrize("own", THREE, ids=["pairs", "trees", "metric"])
+KINDS = {
+    "uniform": {"n_hidden": 30, "activation": "tanh"},
+    "pairs": THREE[0],
+    "gaussian": {"n_hidden": 30, "activation": "gaussian", "weight_init": "rows", "input_scaling": "squash"},
+    "laplace": {"n_hidden": 30, "activation": "laplace", "weight_init": "rows", "input_scaling": "squash"},
+    "trees": THREE[1],
+    "diagonal metric": THREE[2],
+    "full metric": {**THREE[2], "metric": "full"},
+}
+
+
+@pytest.mark.parametrize("own", [*([own] for own in KINDS.values()), THREE], ids=[*KINDS, "stack"])
 def test_intervals_cover_what_they_say(own):
-    X, y = make_friedman1(4000, 8, noise=1.0, random_state=1)
-    model = PinvRegressorCV([own], random_state=0).fit(X[:1000], y[:1000])
-    ends = model.predict_interval(X[1000:], coverage=0.9)
-    assert 0.88 <= np.mean((ends[:, 0] <= y[1000:]) & (y[1000:] <= ends[:, 1])) <= 0.925
+    covered = []
+    for seed in range(3):
+        X, y = make_friedman1(4000, 8, noise=1.0, random_state=seed)
+        ends = PinvRegressorCV(own, random_state=0).fit(X[:1000], y[:1000]).predict_interval(X[1000:], coverage=0.9)
+        covered.append(np.mean((ends[:, 0] <= y[1000:]) & (y[1000:] <= ends[:, 1])))
+    assert 0.88 <= np.mean(covered) <= 0.92
+
+
+@pytest.mark.parametrize("own", THREE, ids=["pairs", "trees", "metric"])
+def test_intervals_cover_what_they_say_of_many_rows(own):
+    covered = []
+    for seed in range(3):  # a quantile of 1,667 errors is right to 0.009 only
+        X, y = make_friedman1(9_000, 8, noise=1.0, random_state=seed)
+        model = PinvRegressorCV([{**own, "n_hidden": 100}], random_state=0).fit(X[:5_000], y[:5_000])
+        ends = model.predict_interval(X[5_000:], coverage=0.9)
+        covered.append(np.mean((ends[:, 0] <= y[5_000:]) & (y[5_000:] <= ends[:, 1])))
+    assert 0.88 <= np.mean(covered) <= 0.92
+
+
+@pytest.mark.slow
+def test_of_many_rows_the_best_network_is_small_and_good():
+    X, y = make_friedman1(12_000, 8, noise=0.5, random_state=1)
+    model = PinvRegressorCV(random_state=0).fit(X[:9_000], y[:9_000])
+    best = model.best_estimator_
+    assert best.n_hidden == best.n_hidden_ <= 700 < model.best_params_["n_hidden"]
+    assert best.score(X[9_000:], y[9_000:]) > 0.98 * model.score(X[9_000:], y[9_000:])
 
 
 def noise_scores(candidates, n_draws):
@@ -329,6 +442,10 @@ def test_a_failed_candidate_is_left_out(friedman):
         ({"gamma": "gcv"}, "or ensemble=False"),
         ({"time_budget": 0}, "seconds > 0"),
         ({"store_folds": True}, "use ensemble=False"),
+        (
+            {"candidates": [{"n_hidden": 5}, {"n_hidden": 5, "gamma": ocrep.rules.KFold(n_folds=5)}]},
+            r"candidates\[1\] has other folds than candidates\[0\].*cv",
+        ),
     ],
 )
 def test_bad_parameters(parameters, sentence, friedman):
@@ -343,6 +460,14 @@ def test_few_rows_give_a_model(n_rows):
     X = rng.normal(size=(n_rows, 2))
     model = PinvRegressorCV(random_state=0).fit(X, X[:, 0])
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_the_record_of_the_best_member_says_whether_its_penalty_was_given(friedman):
+    X, y, _, _ = friedman
+    for gamma, rule in ((2.0, "fixed"), ("kfold", "kfold")):
+        best = PinvRegressorCV(THREE[:1], gamma=gamma, random_state=0).fit(X, y).best_estimator_
+        assert best.choice_.rule == rule
+        assert gamma == "kfold" or best.gamma_ == gamma
 
 
 def test_one_row_is_refused():
@@ -378,6 +503,16 @@ def test_inputs_that_do_not_matter_are_found():
     plain = PinvRegressor(random_state=0).fit(X[:1500], y[:1500])
     error, other = (np.mean((m.predict(X[1500:]) - y[1500:]) ** 2) ** 0.5 for m in (stack, plain))
     assert error < 0.5 * other
+
+
+def test_leaves_help_where_labels_jump():
+    X = np.random.default_rng(0).uniform(0.0, 6.0, (2_600, 4))
+    y = (np.floor(X[:, 0] / 2.0) + np.floor(X[:, 1] / 2.0)) % 2
+    stack = PinvClassifierCV(random_state=0).fit(X[:600], y[:600])
+    others = [own for own in stack.cv_results_["params"] if own["weight_init"] != "trees"]
+    without = PinvClassifierCV(others, random_state=0).fit(X[:600], y[:600])
+    assert len(others) < len(stack.weights_)
+    assert 1.0 - stack.score(X[600:], y[600:]) < 0.8 * (1.0 - without.score(X[600:], y[600:]))
 
 
 def test_no_candidate_is_begun_after_the_budget_of_time(friedman):
@@ -435,3 +570,18 @@ def test_a_checkpoint_is_refused(friedman, tmp_path):
     rows = ocrep.scan([(X[:90], y[:90]), (X[90:], y[90:])], checkpoint=tmp_path / "fit.checkpoint")
     with pytest.raises(ValueError, match="use ensemble=False"):
         PinvRegressorCV(THREE, random_state=0).fit(rows)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_of_many_rows_fewer_decide_which_candidates_go_on(labels):
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (4_500, 3))
+    y = np.sin(3.0 * X[:, 0]) + (X[:, 1] > 0.3)
+    kind, target = (PinvClassifierCV, y > 0.5) if labels else (PinvRegressorCV, y)
+    model = kind("quick", random_state=0).fit(X[:4_100], target[:4_100])
+    rows = model.cv_results_["n_rows"]
+    assert {p["weight_init"] for p in model.cv_results_["params"]} == {"pairs", "rows", "trees"}
+    # The others were judged on the 1,000 rows of the first round, and these on a third of all rows.
+    assert np.all((rows == 1_000) | (np.abs(rows - 4_100 / 3) < 100))
+    assert np.sum(rows > 1_000) >= min(4, len(rows))
+    assert np.all(model.weights_[rows == 1_000] == 0.0)
+    assert model.score(X[4_100:], target[4_100:]) > 0.9

@@ -72,8 +72,8 @@ def test_the_numbers_are_those_of_the_model():
     assert float(told["Effective parameters"]) == pytest.approx(np.sum(sigma**2 / (sigma**2 + model.gamma_)), rel=1e-2)
     assert float(told["Condition number"]) == pytest.approx(sigma[0] / sigma[-1], rel=1e-2)
     assert (told["Rule"], told["Rank"], told["Rows"]) == ("gcv", "34 of 34", "120")
-    held_out = float(told["Held-out RMSE"])
-    assert float(told["Held-out R²"]) == pytest.approx(1.0 - held_out**2 / np.var(Y), abs=2e-3)
+    held_out = float(told["CV RMSE"])
+    assert float(told["CV R²"]) == pytest.approx(1.0 - held_out**2 / np.var(Y), abs=2e-3)
 
 
 def test_the_held_out_error_is_that_of_refits():
@@ -84,14 +84,14 @@ def test_the_held_out_error_is_that_of_refits():
         part = TikhonovRegressor(model.gamma_).fit(X[fold != v], Y[fold != v])
         total += np.sum((part.predict(X[fold == v]) - Y[fold == v]) ** 2)
     told = model.summary().sections["error"]
-    assert float(told["Held-out RMSE"]) == pytest.approx(math.sqrt(total / len(Y)), rel=1e-3)
+    assert float(told["CV RMSE"]) == pytest.approx(math.sqrt(total / len(Y)), rel=1e-3)
 
 
 def test_without_folds_or_intercept_less_is_said():
     told = fitted(TikhonovRegressor("gcv", fit_intercept=False)).summary().sections
     assert list(told["error"]) == ["Training RMSE"]
     assert told["network"] == {"Intercept": "no"}
-    assert "Held-out R²" not in fitted(TikhonovRegressor("kfold", fit_intercept=False)).summary().sections["error"]
+    assert "CV R²" not in fitted(TikhonovRegressor("kfold", fit_intercept=False)).summary().sections["error"]
 
 
 def test_one_gamma_per_target_is_told_as_a_range():

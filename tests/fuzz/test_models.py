@@ -32,7 +32,7 @@ FITS = {
     "candidates": ["-t", "y", "--candidates", "quick"],
     "without dates": ["-t", "c", "--n-hidden", "5", "--dates", "drop"],
 }
-EXPORTED = ("without dates",)  # a graph cannot read dates
+EXPORTED = ("without dates",)
 VALUES = [
     None,
     True,

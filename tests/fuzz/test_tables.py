@@ -22,6 +22,8 @@ OPTIONS = st.lists(
             ("--encoding", "latin-1"),
             ("--delimiter", ";"),
             ("--dates", "drop"),
+            ("--dates", "day-first"),
+            ("--keep", "c0"),
             ("--drop-missing-target",),
             ("--ignore", "c0"),
             ("--task", "classification"),
@@ -45,7 +47,7 @@ NETWORKS = [
     ["--candidates", "quick"],
     [],
 ]
-WANTED = [[], [], ["--std"], ["--no-proba"], ["--digits", "3"]]
+WANTED = [[], [], ["--interval", "0.9"], ["--no-proba"], ["--digits", "3"]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,7 +76,7 @@ def flat(options):
 
 
 def task_of(model):
-    return json.loads(attempt("inspect", model, "--json")[1])["table"]["task"]
+    return json.loads(attempt("inspect", model, "--json")[1])["assessment"]["task"]
 
 
 def predictions_are_finite(path):
@@ -92,7 +94,7 @@ def test_fit_and_predict(table, network, wanted, options):
         return
     assert attempt("inspect", "m.skops")[0]
     reading = flat(option for option in options if option[0] in READING)
-    worked, _ = attempt("predict", "m.skops", path, "-o", "p.csv", "--allow-unseen", *wanted, *reading, out="p.csv")
+    worked, _ = attempt("predict", "m.skops", path, "-o", "p.csv", *wanted, *reading, out="p.csv")
     if worked and task_of("m.skops") == "regression":  # a label may be any text
         predictions_are_finite("p.csv")
 
@@ -118,7 +120,7 @@ def test_diagnose_and_compare(table, asked, options):
     path = written(table)
     Path("r.html").unlink(missing_ok=True)
     if asked == "compare":
-        attempt("compare", path, "-t", "y", "--n-hidden", "4", "--splits", "2", *flat(options))
+        attempt("compare", path, "-t", "y", "--candidates", "quick", "--splits", "2", *flat(options))
     elif asked == "report":
         attempt("diagnose", path, "-t", "y", "--n-hidden", "4", "--report", "r.html", *flat(options), out="r.html")
         if Path("r.html").exists():

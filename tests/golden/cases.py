@@ -67,7 +67,7 @@ class Case:
 
     @property
     def searched(self) -> bool:
-        """Whether γ is the minimum of a criterion, found by Brent's method to 10⁻⁶ of itself."""
+        """Whether γ is the minimum of a criterion, found by a search to 10⁻⁶ of itself."""
         gamma = self.parameters.get("gamma", OUTPUT["gamma"]) if self.then is None else self.then
         return rules.resolve(gamma).name in SEARCHED
 

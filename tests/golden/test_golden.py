@@ -5,7 +5,7 @@ The same code was run with 1, 2 and 4 threads, and with the kernels that OpenBLA
 
 - Threads alone change results by 4·ε·σ₁ in σ, 3·10⁻¹⁵ in predictions, and never move a searched γ.
 - Kernels change predictions under the recorded γ by 10⁻¹³ of their scale: 10⁻¹⁰ holds for every κ.
-- Kernels move a γ that Brent's method finds to 10⁻⁶ by 3·10⁻⁶, and the predictions with it by 10⁻⁷. So such a γ may
+- Kernels move a γ that is searched to 10⁻⁶ by 3·10⁻⁶, and the predictions with it by 10⁻⁷. So such a γ may
   move by 10⁻⁵, and predictions are compared under the recorded γ too, to 10⁻¹⁰.
 - A Gram matrix of κ = 2.6·10⁴ gives σ_p to ε·κ² = 10⁻⁷, more than 100·ε·κ; these cases say so.
 """

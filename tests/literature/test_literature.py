@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LinearRegression, Ridge, lars_path
+from sklearn.metrics import log_loss
 from support.advice import some_advice
 from support.contract import scikit_learn_checks
 from support.problems import PAPER, choose, smooth_problem, with_condition
@@ -46,6 +47,16 @@ EVERY = [*REGRESSORS, ELMClassifier, RELMClassifier]
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", [ELMClassifier, RELMClassifier])
+def test_classifiers_have_the_probabilities_of_their_network(kind):
+    X, y = load("wine", return_X_y=True)
+    model = kind(**({"n_hidden": 50} if kind is ELMClassifier else {"max_hidden": 50})).fit(X[::2], y[::2])
+    probabilities = model.predict_proba(X[1::2])
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X[1::2]))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert log_loss(y[1::2], probabilities) < 0.5
 
 
 @pytest.mark.slow

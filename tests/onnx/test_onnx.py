@@ -406,7 +406,7 @@ def test_the_converters_work_without_our_own_call():
 
 def test_the_page_on_models_prints_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_page("docs/models.md", capsys, alone=True) == 3
+    assert run_page("docs/models.md", capsys, alone=True) == 4
 
 
 # What cannot be exported

@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeCV
 from support.encoded import encoded_rows, fold_factors
 from support.problems import augmented_solution, choose, evidence, numbers_of, random_problem, with_condition
 
-from ocrep import Factor, RandomLayer, rules
+from ocrep import Factor, PinvRegressor, RandomLayer, rules
 from ocrep._linalg.fold_factors import FoldFactors
 from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.leave_one_out import left_out_outputs, press
@@ -290,6 +290,12 @@ def test_a_fold_depends_on_the_values_of_a_row_and_on_nothing_else():
     assert np.mean(plan.of(X[:, ::-1]) == expected) < 0.5
 
 
+def test_rows_that_are_too_few_to_choose_a_size_are_told_in_words_of_the_user():
+    X, y = np.ones((4, 2)), np.arange(4.0)
+    with pytest.raises(ValueError, match=r"4 sample.* too few or too alike for 3 folds: .* a number as n_hidden"):
+        PinvRegressor("auto", gamma="gcv", random_state=0).fit(X, y)
+
+
 def test_the_meaning_of_store_folds():
     assert plan_of(False) is None
     assert plan_of(0) is None
@@ -430,7 +436,7 @@ def test_copies_of_folds_do_not_copy_their_caches():
     gammas = np.array([0.1])
     before = mean_squared_error(folds, gammas)
     again = pickle.loads(pickle.dumps(folds))
-    assert set(vars(again)) == {"plan", "factors", "n_read"}
+    assert set(vars(again)) == {field.name for field in dataclasses.fields(folds)}
     np.testing.assert_array_equal(mean_squared_error(again, gammas), before)
 
 

@@ -54,3 +54,10 @@ def test_an_old_file_goes_on_where_it_stopped():
     for rule in ("gcv", rules.OCRePCV(n_folds=4)):
         assert old.with_gamma(rule).gamma_ == pytest.approx(fresh.with_gamma(rule).gamma_, rel=1e-6)
     assert old.partial_fit(X, both).gamma_ == pytest.approx(fresh.partial_fit(X, both).gamma_, rel=1e-6)
+
+
+def test_a_classifier_of_an_older_version_says_why_it_has_no_probabilities():
+    model = ocrep.load_model(record_models.DATA / "0.1.0" / "TikhonovClassifier.skops")
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match="of an older version"):
+        model[-1].predict_proba(record_models.rows()[0])

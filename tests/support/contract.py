@@ -11,7 +11,8 @@ def scikit_learn_checks(estimators):
     """As `parametrize_with_checks`, without checks on arrays of libraries that are not here, which would be skipped."""
     checks = parametrize_with_checks(estimators)
     names, cases = checks.args
-    return pytest.mark.parametrize(names, [case for case in cases if _can_run(*case)], **checks.kwargs)
+    chosen = [case for case in cases if _can_run(*case)]
+    return pytest.mark.parametrize(names, chosen, **checks.kwargs)
 
 
 def _can_run(_, check):

@@ -17,6 +17,8 @@ from ocrep.cli import main
 with contextlib.redirect_stderr(io.StringIO()):
     ocrep.cli.running.run(["inspect", "nothing"])
 ocrep.serialization.model_files.require_skops()
+import ocrep.cli.printing
+ocrep.cli.printing.SECONDS = 1e6  # a busy machine must not add lines of progress
 gc.freeze()  # else each child's first collection copies all that the libraries have made
 for line in sys.stdin:
     arguments = json.loads(line)

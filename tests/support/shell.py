@@ -113,7 +113,7 @@ def _check_pip(words):
     action, wanted = words
     name, _, extra = wanted.rstrip("]").partition("[")
     assert action == "install"
-    assert name == "ocrep"
+    assert name in ("ocrep", ".")
     assert not extra or extra in extras
 
 

@@ -6,12 +6,10 @@ import pytest
 def use_small_blocks(entries, setattr=setattr):
     """Let a block hold about `entries` numbers, wherever rows are cut."""
     import ocrep._linalg.parallel
-    import ocrep._training.recipe
 
-    for module in (ocrep._linalg.parallel, ocrep._training.recipe):
-        setattr(module, "BLOCK_ENTRIES", entries)
+    setattr(ocrep._linalg.parallel, "BLOCK_ENTRIES", entries)
     # A patch of a place that nobody reads would go unnoticed.
-    assert ocrep._training.recipe.block_rows(1) == entries
+    assert ocrep._linalg.parallel.block_rows(1) == entries
     assert next(ocrep._linalg.parallel.slices_of(entries + 1, 1)) == slice(0, entries)
 
 

@@ -1,19 +1,17 @@
 """Dates with year, day or month first, also with AM and PM: the inputs are those as in ISO 8601, or a sentence asks."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ocrep import fit_table, load_model, save_model
+from ocrep import PinvRegressor, TableRegressor, fit_table, load_model, save_model, scan
 from ocrep._files.convert import as_kind, dates_of
 from ocrep._files.formats import DataError
-from ocrep._files.row_file import RowFile
-from ocrep.cli.running import run
-from ocrep.tables.coding import TablePart
 from ocrep.tables.prediction import predict_file
-from ocrep.tables.problem import read_problem
-from ocrep.tables.training import Settings, train
+from ocrep.tables.training import Settings, problem_of_file, train_table
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -44,9 +42,9 @@ def frame_of(form, days=DAYS):
 
 
 def inputs_of(path):
-    problem = read_problem(RowFile(path, block_rows=20), "y")
-    coding = TablePart.of(problem.rows, problem.survey).coding
-    return problem.kinds["when"], np.concatenate([coding.inputs(rows, dense=True) for rows in problem.rows.blocks()])
+    model = TableRegressor(PinvRegressor(3), random_state=0).fit(scan(path, target="y"))
+    frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    return model.coder_.columns_[0].kind, model.coder_.transform(frame)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -70,7 +68,7 @@ def test_a_frame_of_texts_gives_the_model_of_a_frame_of_dates(form):
 
 def test_new_rows_have_the_order_of_training(tmp_path):
     frame_of("%d/%m/%Y").to_csv(tmp_path / "t.csv", index=False)
-    model = train(read_problem(tmp_path / "t.csv", "y"), SMALL, test=0).model
+    model = train_table(problem_of_file(tmp_path / "t.csv", "y", SMALL), test=0).model
     frame_of("%d.%m.%Y")[:7].to_csv(tmp_path / "new.csv", index=False)
     predict_file(model, tmp_path / "new.csv", tmp_path / "p.parquet")
     found = pd.read_parquet(tmp_path / "p.parquet")["prediction"]
@@ -90,58 +88,44 @@ UNSURE = {
 
 
 @pytest.mark.parametrize("case", UNSURE)
-def test_where_the_order_is_not_certain_a_sentence_says_what_to_write(case, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    texts = UNSURE[case]
-    pd.DataFrame({"when": texts, "x": X, "y": Y}).to_csv("t.csv", index=False)
-    problem = read_problem("t.csv", "y")
-    assert problem.kinds.get("when", "text") == "text"
-    assert (problem.near_dates, problem.near_numbers) == ({"when": texts[0]}, {})
-    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5"]) == 0
-    out = capsys.readouterr().out
-    assert out.count("Column 'when' is not read as dates") == 1
-    order = f"because the order of day and month is not certain in '{texts[0]}': write"
-    form = f"because its texts, the first is '{texts[0]}', are not all dates of one known form: write"
-    assert (order if case == "no day above 12" else form) in " ".join(out.split())
+def test_where_the_order_is_not_certain_a_sentence_says_what_to_do(case):
+    frame = pd.DataFrame({"when": UNSURE[case], "x": X})
+    with pytest.raises(DataError, match="Column 'when' holds dates") as error:
+        TableRegressor(PinvRegressor(3)).fit(frame, Y)
+    if case == "both orders":  # two texts of the column that contradict each other
+        named = re.findall(r"'(\d\d)/(\d\d)/\d{4}'", str(error.value))
+        assert any(int(first) > 12 for first, _ in named)
+        assert any(int(second) > 12 for _, second in named)
+    if case == "no day above 12":
+        assert "dates='day-first'" in str(error.value)
+        models = [TableRegressor(PinvRegressor(3, random_state=0), dates=f"{one}-first") for one in ("day", "month")]
+        assert len({model.fit(frame, Y).coder_.columns_[0].kind for model in models}) == 2
 
 
-def test_fit_says_which_order_it_found(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    frame_of("%m/%d/%Y").assign(end=DAYS.dt.strftime("%d.%m.%Y")).to_csv("t.csv", index=False)
-    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5"]) == 0
-    out = capsys.readouterr().out
-    assert "3 inputs (1 number, 2 dates)." in out
-    assert "Read as dates: when (month first), end (day first)." in out
-    assert run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "5", "--dates", "drop"]) == 0
-    assert "Not used: when (holds dates), end (holds dates)." in capsys.readouterr().out
+def test_dates_can_be_left_out():
+    frame = frame_of("%m/%d/%Y").assign(end=DAYS.dt.strftime("%d.%m.%Y"))
+    model = TableRegressor(PinvRegressor(3), dates="drop").fit(frame.drop(columns="y"), Y)
+    assert model.left_out_ == {"when": "holds dates", "end": "holds dates"}
 
 
 def test_what_is_not_a_column_of_dates(tmp_path):
     columns = {
         "version": ["1.2.3", "10.2.15", "1.12.0", "2.0.1"],
-        "release": ["2024.1.3", "2024.2.1", "2023.3.12", "2023.1.1"],
-        "wrong": ["31/02/2024", "30/02/2024", "13/01/2024", "14/01/2024"],
         "some": ["31/12/2024", "30/12/2024", "unknown", "13/01/2024"],
         "three": ["12/13/14/2024", "1/2/3/2024", "1/13/2/2024", "1/2/13/2024"],
     }
-    frame = pd.DataFrame({name: texts * 10 for name, texts in columns.items()} | {"y": np.arange(40) / 3})
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    problem = read_problem(tmp_path / "t.csv", "y")
-    assert problem.kinds == dict.fromkeys(columns, "text")
-    assert set(problem.near_dates) == {"release", "wrong"}
+    frame = pd.DataFrame({name: texts * 10 for name, texts in columns.items()})
     # A column that is declared as categories stays one.
-    days = pd.Series(["31/12/2024", "13/01/2024"] * 20)
-    frame = pd.DataFrame({"day": days.astype("category"), "x": np.arange(40.0), "y": np.arange(40.0)})
-    frame.to_parquet(tmp_path / "t.parquet")
-    problem = read_problem(tmp_path / "t.parquet", "y")
-    assert (problem.kinds, problem.near_dates) == ({"day": "text", "x": "number"}, {})
+    frame["day"] = pd.Series(["31/12/2024", "13/01/2024"] * 20).astype("category")
+    model = TableRegressor(PinvRegressor(3, gamma=1.0)).fit(frame, np.arange(40) / 3)
+    assert {column.kind for column in model.coder_.columns_} == {"text"}
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y %I:%M %p"])
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y %I:%M %p"])
 def test_a_target_of_dates_is_refused(form, tmp_path):
     pd.DataFrame({"x": X, "y": DAYS.dt.strftime(form)}).to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match="'y' holds dates or times, which cannot be a target"):
-        read_problem(tmp_path / "t.csv", "y")
+    with pytest.raises(DataError, match="target"):
+        train_table(problem_of_file(tmp_path / "t.csv", "y", SMALL), test=0)
 
 
 def test_single_digits_and_spaces():
@@ -171,7 +155,9 @@ def test_a_saved_model_reads_the_form_of_training(form, tmp_path):
     days = DAYS + pd.to_timedelta(np.arange(N) * 12 % 24, "h") + pd.Timedelta("30min")
     frame_of(form, days).to_csv(tmp_path / "t.csv", index=False)
     frame_of("%Y-%m-%d %H:%M", days).to_csv(tmp_path / "iso.csv", index=False)
-    model, wanted = (train(read_problem(tmp_path / name, "y"), SMALL, test=0).model for name in ("t.csv", "iso.csv"))
+    model, wanted = (
+        train_table(problem_of_file(tmp_path / name, "y", SMALL), test=0).model for name in ("t.csv", "iso.csv")
+    )
     save_model(model, tmp_path / "m.skops")
     predict_file(load_model(tmp_path / "m.skops"), tmp_path / "t.csv", tmp_path / "p.parquet")
     found = pd.read_parquet(tmp_path / "p.parquet")["prediction"]

@@ -1,4 +1,4 @@
-"""`fit_table`: the same model from a pandas frame, a polars frame, an Arrow table and a file."""
+"""`fit_table`: the task is guessed, rows are held out, and what it says of them is true."""
 
 import sys
 
@@ -8,10 +8,8 @@ import polars
 import pyarrow as pa
 import pytest
 
-from ocrep import fit_table, load_model, save_model
-from ocrep.cli.running import run
-from ocrep.tables.problem import read_problem
-from ocrep.tables.training import Settings, train
+from ocrep import TableClassifier, TableRegressor, fit_table, load_model, save_model
+from ocrep.tables.targets import guess_task
 
 
 def table(n=200):
@@ -33,72 +31,55 @@ def table(n=200):
     return frame
 
 
-def test_all_kinds_of_frames_give_the_model_of_the_file(tmp_path):
-    frame = table()
-    frame.to_parquet(tmp_path / "t.parquet")
-    problem = read_problem(tmp_path / "t.parquet", "y")
-    wanted = train(problem, Settings(n_hidden=20))
-    kinds = {"when": "date", "x": "number", "k": "number", "t": "text", "c": "text", "flag": "boolean"}
-    assert problem.kinds == kinds
-    frames = {"pandas": frame, "polars": polars.from_pandas(frame), "arrow": pa.Table.from_pandas(frame)}
-    predictions = []
-    for some in frames.values():
-        model = fit_table(some, "y", n_hidden=20)
-        for name, scores in wanted.assessment.models.items():
-            assert model.assessment_["models"][name] == pytest.approx(scores)
-        predictions += [model.predict(other) for other in frames.values()]
-    save_model(model, tmp_path / "m.skops")
-    save_model(wanted.model, tmp_path / "wanted.skops")
-    predictions += [load_model(tmp_path / "m.skops").predict(frame)]
-    for name in ("m", "wanted"):
-        out = tmp_path / f"{name}.parquet"
-        assert run(["predict", str(tmp_path / f"{name}.skops"), str(tmp_path / "t.parquet"), "--out", str(out)]) == 0
-        predictions += [pd.read_parquet(out)["prediction"]]
-    for found in predictions[1:]:
-        np.testing.assert_allclose(found, predictions[0], rtol=1e-9)
-
-
 @pytest.mark.parametrize(
-    "frame_of", [pd.DataFrame, polars.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+    ("values", "task"),
+    [
+        (["a", "b"], "classification"),
+        ([True, False], "classification"),
+        (["1", "2.5", "3"], "regression"),
+        ([0.0, 1.0] * 5, "classification"),
+        ([0.0, 1.0] * 4, "regression"),  # four rows each
+        (list(range(20)) * 5, "classification"),
+        (list(range(20)) * 4, "regression"),
+        (list(range(21)) * 9, "regression"),
+        ([0.0, 0.5] * 50, "regression"),
+        (pd.Categorical([1, 2] * 3), "classification"),
+    ],
 )
-def test_texts_that_are_dates_are_read_as_dates(frame_of):
-    """As `pd.read_csv` leaves them, and as the program reads them in a CSV file; also where few rows are predicted."""
+def test_the_guessed_task(values, task):
+    assert guess_task(pd.Series(values))[0] == task
+
+
+def test_all_kinds_of_frames_give_one_model(tmp_path):
     frame = table()
-    texts = frame.assign(when=frame["when"].dt.strftime("%Y-%m-%d").astype(object).where(frame["when"].notna(), None))
-    wanted = fit_table(frame, "y", n_hidden=20, test=0.0).predict(frame)
-    model = fit_table(frame_of(texts), "y", n_hidden=20, test=0.0)
-    np.testing.assert_array_equal(model.predict(frame_of(texts)), wanted)
-    np.testing.assert_allclose(model.predict(texts[8:10]), wanted[8:10], rtol=1e-12)
-    # A category that looks like a date in a few new rows stays a category.
-    mixed = texts.assign(t=texts["t"].where(np.arange(len(texts)) % 7 > 0, "2020-01-01"))
-    assert np.isfinite(fit_table(mixed, "y", n_hidden=20, test=0.0).predict(mixed[7:8])).all()
+    frames = [frame, polars.from_pandas(frame), pa.Table.from_pandas(frame)]
+    models = [fit_table(some, "y", n_hidden=20) for some in frames]
+    save_model(models[0], tmp_path / "m.skops")
+    for model in (*models, load_model(tmp_path / "m.skops")):
+        assert isinstance(model, TableRegressor)
+        assert model.assessment_["models"]["network"] == pytest.approx(models[0].assessment_["models"]["network"])
+        assert model.left_out_ == {"id": "is an id: 200 different codes in 200 rows", "same": "is constant"}
+        assert model.gaps_ == {"when": 1, "x": 1, "k": 1, "t": int(frame["t"].isna().sum())}
+        for some in frames:
+            np.testing.assert_allclose(model.predict(some), models[0].predict(frame), rtol=1e-9)
 
 
-def test_what_was_left_out_and_filled_is_told_and_saved_with_the_model(tmp_path):
-    model = fit_table(table(), "y", ignore=["k"], n_hidden=5, test=0.0)
-    save_model(model, tmp_path / "m.skops")
-    for some in (model, load_model(tmp_path / "m.skops")):
-        assert some.left_out_ == {
-            "k": "ignored",
-            "id": "an id or free text: 200 different ones",
-            "same": "is constant",
-        }
-        assert some.gaps_ == {"when": 1, "x": 1, "t": int(table()["t"].isna().sum())}
-
-
-def test_new_rows_may_have_gaps_other_columns_and_new_texts():
+def test_the_target_may_be_a_column_or_values():
     frame = table()
-    model = fit_table(frame, "y", n_hidden=20, test=0)
-    assert not hasattr(model, "assessment_")
-    rows = frame.head(4)[["t", "x", "when", "flag", "c", "k"]].assign(more=1)
-    np.testing.assert_allclose(model.predict(rows), model.predict(frame.head(4)))
-    gaps = rows.assign(t=[None, np.nan, "new", "a"], x=np.nan, k=pd.NA, when=pd.NaT)
-    # None and NaN are the same missing text; a new text is the most frequent one, with a warning.
-    most = model.named_steps["columns"].named_transformers_["texts"]["one_hot"].categories_[0][0]
-    with pytest.warns(UserWarning, match="unknown categories"):
-        found = model.predict(gaps)
-    np.testing.assert_array_equal(found, model.predict(gaps.assign(t=[None, None, most, "a"])))
-    assert np.isfinite(found).all()
+    one = fit_table(frame, "y", n_hidden=10)
+    other = fit_table(frame.drop(columns="y"), frame["y"], n_hidden=10)
+    np.testing.assert_array_equal(one.predict(frame), other.predict(frame))
+    X, y = np.random.default_rng(0).normal(size=(2, 60, 3))
+    assert fit_table(X, y[:, 0], n_hidden=5).predict(X).shape == (60,)
+
+
+def test_weights_and_groups_are_columns_or_values():
+    frame = table().assign(weight=np.arange(200) % 3.0, town=np.arange(200) // 10)
+    one = fit_table(frame, "y", sample_weight="weight", groups="town", n_hidden=10)
+    rest = frame.drop(columns=["weight", "town"])
+    other = fit_table(rest, "y", sample_weight=frame["weight"], groups=frame["town"], n_hidden=10)
+    np.testing.assert_allclose(one.predict(frame), other.predict(frame), rtol=1e-12)
+    assert one.assessment_["n_test"] == other.assessment_["n_test"]
 
 
 def test_labels_weights_and_advice_in_words_of_python():
@@ -107,7 +88,8 @@ def test_labels_weights_and_advice_in_words_of_python():
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(
         kind=np.where(X[:, 0] + rng.standard_normal(1500) > 3.0, "rare", "often")
     )
-    model = fit_table(frame, "kind", n_hidden=10, boosting=True)
+    model = fit_table(frame, "kind", n_hidden=10)
+    assert isinstance(model, TableClassifier)
     assert list(model.assessment_["models"])[2:] == ["linear model", "gradient boosting"]
     sentences = [advice["sentence"] for advice in model.assessment_["advice"]]
     assert any(sentence.endswith('try class_weight="balanced".') for sentence in sentences)
@@ -123,25 +105,41 @@ def test_columns_rows_and_the_task_can_be_chosen():
     model = fit_table(
         frame, "grade", task="regression", ignore=["y"], dates="drop", drop_missing_target=True, gamma="gcv", test=0.2
     )
-    assert list(model.named_steps["frame"].kinds) == ["x", "k", "t", "c", "flag"]
-    assert model.named_steps["network"].gamma == "gcv"
+    assert [column.name for column in model.coder_.columns_] == ["x", "k", "t", "c", "flag"]
+    assert model.model_.gamma == "gcv"
     assert model.assessment_["n_test"] == 40
+
+
+def verdict(x, y, **options):
+    return fit_table(pd.DataFrame({"x": x, "z": np.cos(np.arange(len(x)))}), y, **options).assessment_["verdict"][
+        "code"
+    ]
+
+
+def test_the_verdict_is_graded():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 600)
+    noise = rng.normal(size=600)
+    assert verdict(x, np.sin(2 * x) + 0.1 * noise, candidates="quick") == "good"
+    assert verdict(x, noise, n_hidden=50) == "no_better"
+    assert verdict(x, 0.25 * np.sin(2 * x) + noise, n_hidden=50) in ("weak", "no_better")
+    assert verdict(x, 2.0 * x - 1.0, n_hidden=50) == "leak"
+    wrong = {"n_hidden": 2, "activation": "sin", "direct_link": False, "weight_scale": 9.0}
+    assert verdict(x, x + 0.1 * noise, gamma=0.0, **wrong) in ("beaten", "no_better")
 
 
 def test_what_is_not_a_table():
     frame = table()
-    with pytest.raises(TypeError, match=r"not ndarray: for arrays use PinvRegressorCV"):
-        fit_table(np.eye(3), "y")
-    with pytest.raises(ValueError, match="The column name 0 of the frame is not text"):
-        fit_table(pd.DataFrame(np.eye(3)), "y")
-    with pytest.raises(ValueError, match="The frame has no column 'z'"):
+    with pytest.raises(ValueError, match="has no column 'z'"):
         fit_table(frame, "z")
-    with pytest.raises(ValueError, match=r"The frame cannot be read: .*odd"):
+    with pytest.raises(ValueError, match="values of several types"):
         fit_table(frame.assign(odd=[1, "a"] * 100), "y")
-    with pytest.raises(ValueError, match="'x' appears more than once"):
+    with pytest.raises(ValueError, match="two columns named 'x'"):
         fit_table(pa.table([[1], [2], [3]], names=["x", "x", "y"]), "y")
+    with pytest.raises(ValueError, match="no column to learn from"):
+        fit_table(frame[["y"]], "y")
     model = fit_table(frame, "y", n_hidden=3, test=0)
-    with pytest.raises(ValueError, match="The frame has no column 'k'"):
+    with pytest.raises(ValueError, match="no column 'k'"):
         model.predict(frame.drop(columns="k"))
     with pytest.raises(ValueError, match="Column 'x' must hold numbers, as in training, but row 1 holds 'word'"):
         model.predict(frame.head(1).assign(x="word"))
@@ -152,15 +150,3 @@ def test_without_pandas_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"fit_table needs pandas and pyarrow: pip install \"ocrep\[files\]\""):
         fit_table(frame, "y")
-
-
-def test_a_graph_is_that_of_the_columns_and_the_network(tmp_path, monkeypatch, capsys):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    monkeypatch.chdir(tmp_path)
-    frame = table().drop(columns=["when", "t", "c", "flag", "k", "id", "same"]).assign(z=np.arange(200.0))
-    save_model(fit_table(frame, "y", n_hidden=5, test=0), "m.skops")
-    assert run(["export", "m.skops", "m.onnx", "--double"]) == 0
-    session = onnxruntime.InferenceSession("m.onnx")
-    rows = {name: frame[[name]].to_numpy()[8:12] for name in ("x", "z")}
-    (found,) = session.run(["variable"], rows)
-    np.testing.assert_allclose(found[:, 0], load_model("m.skops").predict(frame)[8:12], rtol=1e-9)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
+from ocrep import PinvRegressorCV, TableRegressor
 from ocrep.tables import TableCoder
 
 N = 120
@@ -246,16 +247,20 @@ def test_categories_of_noise_have_codes_near_zero_on_new_rows():
 def test_weights_equal_repetition():
     frame, y = categories(400, 50)
     y += frame["c"].str.len().to_numpy()
-    weight = np.random.default_rng(2).integers(0, 4, 400)
+    rng = np.random.default_rng(2)
+    frame["few"] = [f"few {k}" for k in np.minimum(rng.geometric(0.3, 400), 12)]  # some of them are rare
+    frame["x"] = np.where(rng.random(400) < 0.1, np.nan, rng.standard_normal(400))
+    frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, 400), unit="D")
+    frame.loc[::7, "day"] = pd.NaT
+    weight = rng.integers(1, 4, 400)
     fold = np.arange(400) % 3
     again = np.repeat(np.arange(400), weight)
     weighted, repeated = (TableCoder(target="numbers", random_state=0) for _ in range(2))
     first = weighted.fit_transform(frame, y, weight, fold)
     second = repeated.fit_transform(frame.iloc[again], y[again], None, fold[again])
-    for name in ("c_mean", "c_frequency"):
-        np.testing.assert_allclose(codes_of(first, weighted, name)[again], codes_of(second, repeated, name))
-        new = (codes_of(coder.transform(frame), coder, name) for coder in (weighted, repeated))
-        np.testing.assert_allclose(*new)
+    assert weighted.get_feature_names_out().tolist() == repeated.get_feature_names_out().tolist()
+    np.testing.assert_allclose(first[again], second, atol=1e-9)
+    np.testing.assert_allclose(weighted.transform(frame), repeated.transform(frame), atol=1e-9)
     small = TableCoder(target="numbers", random_state=0).fit(frame, y, np.full(400, 1e-3))
     plain = TableCoder(target="numbers", random_state=0).fit(frame, y)
     np.testing.assert_allclose(codes_of(small.transform(frame), small), codes_of(plain.transform(frame), plain))
@@ -363,3 +368,36 @@ def test_other_mistakes():
         TableCoder().fit_transform(frame, fold=[1, 2])
     with pytest.raises(ValueError, match="sample_weight must hold"):
         TableCoder().fit(frame, targets(frame), -np.ones(N))
+
+
+def test_many_columns_of_text_share_the_columns_for_their_letters():
+    rng = np.random.default_rng(0)
+    texts = {f"t{i}": [f"word {k}" for k in rng.integers(0, 90, 600)] for i in range(60)}
+    one, all_of_them = (TableCoder(random_state=0).fit(pd.DataFrame(some)) for some in ({"t0": texts["t0"]}, texts))
+    n_letters = [sum("_letters" in name for name in coder.get_feature_names_out()) for coder in (one, all_of_them)]
+    assert n_letters == [20, 600]
+
+
+def test_codes_with_letters_that_mean_something_are_no_ids():
+    """The last letters of an aircraft's number tell its owner; those of random codes and running ones tell nothing."""
+    rng = np.random.default_rng(0)
+    n = 400
+    owner = rng.choice(["UW", "AA", "DL", "SW"], n)
+    numbers = rng.permutation(n)
+    hexadecimal = [f"{number:08X}" for number in rng.choice(2**32, n, replace=False)]
+    letters = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    frame = pd.DataFrame(
+        {
+            "tail": [f"N{100 + number}{mark}" for number, mark in zip(numbers, owner, strict=True)],
+            "country": [f"{mark}-{number}" for number, mark in zip(numbers, owner, strict=True)],
+            "running": [f"ID{number:05d}X" for number in numbers],
+            "letters": [f"{letters[k // 260]}{letters[k // 10 % 26]}{k % 10}" for k in numbers],
+            "random": [f"{number}z{own}" for number, own in enumerate(hexadecimal)],
+            "plate": ["".join(own) + f"{k}" for k, own in enumerate(rng.choice(letters, (n, 2)))],
+        }
+    )
+    y = pd.Series(owner).map({"UW": 0.0, "AA": 1.0, "DL": 2.0, "SW": 3.0}) + 0.1 * rng.normal(size=n)
+    coder = TableCoder(target="numbers").fit(frame, y)
+    assert set(coder.left_out_) == {"running", "letters", "random", "plate"}
+    model = TableRegressor(PinvRegressorCV("quick", random_state=0), random_state=0).fit(frame[["tail"]], y)
+    assert model.assessment_["models"]["network"]["r2"] > 0.5

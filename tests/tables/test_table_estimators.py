@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ocrep import PinvClassifierCV, PinvRegressorCV, TableClassifier, TableRegressor, load_model, save_model
+from ocrep._files.formats import DataError
 from ocrep.datasets import load_penguins
 from ocrep.tables import TableCoder
 
@@ -155,6 +156,30 @@ def test_any_estimator_can_take_the_place_of_the_network():
     assert forest.fit(X, y > 2).predict_proba(X).shape == (300, 2)
 
 
+def test_scores_of_another_estimator_are_not_taken_for_those_of_a_network():
+    X, y = table(100)
+    searched = GridSearchCV(HistGradientBoostingRegressor(max_iter=5), {"max_depth": [2]}, cv=3)
+    assert TableRegressor(searched, random_state=0).fit(X, y).assessment_ is None
+
+
+@pytest.mark.parametrize("way", ["class_weight", "network", "sample_weight"])
+def test_a_constant_is_judged_by_the_weights_of_the_network(way):
+    X, y = table()
+    labels = np.where(y > np.quantile(y, 0.9), "rare", "frequent")
+    by_class = {"rare": 3.0, "frequent": 1.0}
+    model = clone(QUICK_LABELS)
+    if way == "network":
+        model.set_params(class_weight=by_class)
+    table_model = TableClassifier(model, class_weight=by_class if way == "class_weight" else None, random_state=0)
+    weight = pd.Series(labels).map(by_class).to_numpy() if way == "sample_weight" else None
+    found = table_model.fit(X, labels, sample_weight=weight).assessment_["models"]
+    share = 3 * 30 / (3 * 30 + 270)
+    wanted = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    assert found["baseline (majority class)"]["log_loss"] == pytest.approx(wanted)
+    balanced = TableClassifier(QUICK_LABELS, class_weight="balanced", random_state=0).fit(X, labels).assessment_
+    assert balanced["models"]["baseline (majority class)"]["log_loss"] == pytest.approx(np.log(2))
+
+
 # ------------------------------------------------------------------------------
 # Folds, weights, groups
 
@@ -208,7 +233,7 @@ def test_rows_of_weight_zero_are_not_there():
 def test_rows_without_a_target_can_be_dropped():
     X, y = table()
     y = y.where(np.arange(300) % 5 > 0)
-    with pytest.raises(ValueError, match=r"no value in 60 of 300 rows: .*drop_missing_target=True"):
+    with pytest.raises(ValueError, match=r"The target 'y' has no value in 60 of 300 rows: .*drop_missing_target=True"):
         TableRegressor(QUICK).fit(X, y)
     model = TableRegressor(QUICK, drop_missing_target=True, random_state=0).fit(X, y)
     same = TableRegressor(QUICK, random_state=0).fit(X[y.notna()], y.dropna())
@@ -254,7 +279,7 @@ def test_a_file_is_small_and_holds_no_texts(tmp_path):
         (lambda X, y: (X.assign(copy=y), y), "Column 'copy' is the target again.*ignore="),
         (lambda X, y: (X, y.round(0).astype(str) + " kg"), "holds text such as .* use TableClassifier"),
         (lambda X, y: (X, X["when"]), "holds timestamp.*, but a regression needs numbers"),
-        (lambda X, y: (X, y * np.nan), "target is empty"),
+        (lambda X, y: (X, y * np.nan), "The target 'y' is empty"),
         (lambda X, y: (X, 0 * y + 1), "only one value, 1"),
         (lambda X, y: (X, y[:10]), "10 values, but X has 300 rows"),
         (lambda X, y: (X, np.column_stack([y, y])), "one target: fit one model for each"),
@@ -302,3 +327,99 @@ def test_folds_of_the_model_that_are_not_those_of_the_codes_are_refused():
     frame = pd.DataFrame({"a": np.arange(40.0), "b": list("xyzw") * 10})
     with pytest.raises(ValueError, match="give a number of folds"):
         TableRegressor(PinvRegressorCV("quick", cv=KFold(4))).fit(frame, np.sin(np.arange(40.0)))
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_the_rows_of_one_column_with_two_categories_are_no_copies(labels):
+    """Folds that hold out whole categories would leave a constant to learn from; warnings are errors here."""
+    kinds = ["red", "blue"] * 60
+    noise = np.random.RandomState(0).normal(size=120)
+    y = np.where(np.array(kinds) == "red", 1.0, 3.0) + 0.1 * noise
+    frame = pd.DataFrame({"colour": kinds})
+    if labels:
+        model = TableClassifier(random_state=0).fit(frame, np.where(y > 2.0, "high", "low"))
+        assert model.predict(frame[:2]).tolist() == ["low", "high"]
+    else:
+        np.testing.assert_allclose(
+            TableRegressor(random_state=0).fit(frame, y).predict(frame[:2]), [1.0, 3.0], atol=0.1
+        )
+
+
+PRICES = np.random.default_rng(5).uniform(-1.0, 1.0, (400, 3))
+
+
+def prices(X, seed):
+    return np.exp(6.0 + np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.4 * np.random.default_rng(seed).standard_normal(len(X)))
+
+
+def test_intervals_of_prices_are_above_zero_if_their_logarithm_is_learned(tmp_path):
+    y = prices(PRICES, 0)
+    new = np.random.default_rng(6).uniform(-1.0, 1.0, (2000, 3))
+    truth = prices(new, 1)
+    model = TableRegressor(PinvRegressorCV("quick", random_state=0), target_transform="log", random_state=0)
+    low, high = model.fit(PRICES, y).predict_interval(new).T
+    assert (low > 0.0).all()
+    assert 0.87 < np.mean((low <= truth) & (truth <= high)) < 0.94
+    # The same as to learn the logarithm by oneself.
+    alone = TableRegressor(PinvRegressorCV("quick", random_state=0), random_state=0).fit(PRICES, np.log(y))
+    np.testing.assert_allclose(model.predict(new), np.exp(alone.predict(new)), rtol=1e-12)
+    np.testing.assert_allclose(high, np.exp(alone.predict_interval(new)[:, 1]), rtol=1e-12)
+    assert 0.45 < np.mean(truth < model.predict(new)) < 0.55  # medians
+    save_model(model, tmp_path / "model.skops", for_prediction=True)
+    np.testing.assert_allclose(load_model(tmp_path / "model.skops").predict(new), model.predict(new), rtol=1e-12)
+
+
+def test_a_logarithm_that_does_not_exist_is_told_in_a_sentence():
+    y = prices(PRICES, 0)
+    y[3:6] = 0.0, -2.5, 0.0
+    with pytest.raises(DataError, match=r"needs targets above 0, and 3 of 400 are not, such as -2\.5: correct them"):
+        TableRegressor(target_transform="log").fit(PRICES, y)
+    with pytest.raises(ValueError, match="target_transform='sqrt' must be 'log' or None"):
+        TableRegressor(target_transform="sqrt").fit(PRICES, y)
+
+
+def test_a_frame_without_rows_is_refused_in_words_of_the_frame():
+    X, y = table()
+    numbers, labels = (
+        TableRegressor(QUICK).fit(X, y),
+        TableClassifier(QUICK_LABELS).fit(X, y > y.median()),
+    )
+    for method in (numbers.predict, numbers.predict_interval, labels.predict, labels.predict_proba):
+        with pytest.raises(ValueError, match=r"^The frame has no rows, so there is nothing to predict"):
+            method(X[:0])
+
+
+def test_rows_unlike_those_of_training_can_be_had_by_column():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.uniform(0.0, 10.0, 60), "town": ["a", "b", "c"] * 20})
+    model = TableRegressor(Ridge(), random_state=0).fit(frame, frame["size"] + (frame["town"] == "a"))
+    new = pd.DataFrame({"size": [5.0, 10.5, 30.0, -7.0], "town": ["a", "b", "elsewhere", "c"]})
+    found = model.unlike_training(new)
+    assert {name: rows.tolist() for name, rows in found.items()} == {
+        "size": [False, False, True, True],
+        "town": [False, False, True, False],
+    }
+    assert model.unlike_training(frame) == {}
+
+
+@pytest.mark.parametrize("n_rows", [1000, 6000])
+def test_what_is_not_learned_of_a_skewed_target_is_not_claimed(n_rows):
+    """Of many rows some are held out; the mean is judged on the same, whose variance may be far from that of all."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=n_rows)})
+    y = 3.0 * rng.pareto(1.3, n_rows).clip(max=300.0)
+    model = TableRegressor(PinvRegressorCV("quick", random_state=0), random_state=0).fit(X, y)
+    assert abs(model.assessment_["models"]["network"]["r2"]) < 0.05
+    assert (model.assessment_["n_test"] < n_rows) == (n_rows > 4000)
+    single = PinvRegressorCV([{"n_hidden": 20}, {"n_hidden": 40}], ensemble=False, selection_rows=300, random_state=0)
+    assert TableRegressor(single, random_state=0).fit(X, y).assessment_ is None
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_are_compared_with_their_shares_on_the_same_rows(classes):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=5000)})
+    y = rng.choice(classes, 5000, p=[0.8, 0.2] if classes == 2 else [0.7, 0.2, 0.1])
+    model = TableClassifier(PinvClassifierCV("quick", random_state=0), random_state=0).fit(X, y)
+    network, constant = (one["log_loss"] for one in model.assessment_["models"].values())
+    assert abs(network - constant) < 0.01

@@ -39,6 +39,20 @@ _WITHOUT_AM_PM = {
     r"(?i)([ T])12(:[\d:.]+) ?[ap]m$": r"\100\2",
     r"(?i)([ T])(0[1-9]|1[01])(:[\d:.]+) ?[ap]m$": r"\1\2\3",
 }
+# Months with English names, in full or by three letters: 5 Apr 2023, 05-APR-2023, Wed, April 5th, 2023, with times.
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_ENDINGS = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "t(?:ember)?|tember", "ober", "ember", "ember")
+_MONTH = "|".join(f"{month}(?:{ending})?" for month, ending in zip(_MONTHS, _ENDINGS, strict=True))
+_MONTH = rf"(?P<month>{_MONTH})\.?"
+_WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
+_DAY = r"(?P<day>\d\d?)(?:st|nd|rd|th)?"
+_YEAR_AND_TIME = r"(?P<year>\d{4})(?:,?[ T](?P<time>\d.*))?$"
+_NAMED_MONTHS = (
+    rf"(?i)^{_WEEKDAY}{_DAY}[ ./-]?{_MONTH}(?:, ?|[ ./-])?{_YEAR_AND_TIME}",
+    rf"(?i)^{_WEEKDAY}{_MONTH}[ ./-]?{_DAY}(?:, ?|[ ./-]){_YEAR_AND_TIME}",
+)
+_TIME = r"(?i)^(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d(?:\.\d+)?))? ?(?P<half>[ap]m)?$"
+_FEW = 20  # texts that are looked at first, because most columns of texts hold no dates
 _WITH_ZONE = {r"^(\d{4}-\d\d-\d\d)$": r"\1 00:00Z", r"^(\d{4}-\d\d-\d\d[ T][\d:.]+)$": r"\1Z"}
 _EXAMPLE = {"date": "2026-01-31", "day-first date": "31/01/2026", "month-first date": "01/31/2026"}
 _TESTS: dict[ColumnKind, tuple[Any, ...]] = {
@@ -94,18 +108,6 @@ def coded_texts(column: Any) -> tuple[np.ndarray, list[str]]:
     return codes, words.to_pylist()
 
 
-def is_present(column: Any) -> np.ndarray | None:
-    """Return which values are not missing; None if all are there."""
-    if declared_kind(column.type) == "text":
-        codes, words = coded_texts(column)
-        present = codes < len(words)
-    elif types.is_floating(column.type):
-        present = ~np.isnan(column.to_numpy(zero_copy_only=False))
-    else:
-        present = column.is_valid().to_numpy(zero_copy_only=False)
-    return None if present.all() else present
-
-
 def numbers_of(words: Any) -> np.ndarray | None:
     """Return texts as float64, NaN where one is missing; None if one of them is not a number."""
     words = pc.utf8_trim_whitespace(_without_missing(words))
@@ -133,11 +135,16 @@ def booleans_of(words: Any) -> np.ndarray | None:
 def dates_of(words: Any, kind: str = "date") -> np.ndarray | None:
     """Return texts as moments in UTC, NaT where one is missing; None if one of them is not a date of this kind.
 
-    A "date" is one as in ISO 8601, or with slashes or points, such as 2024/12/31; in the others the year comes last,
-    such as 31.12.2024. Times may have AM or PM. Each text is read for itself, whatever the others are.
+    A "date" is one as in ISO 8601, with slashes or points, such as 2024/12/31, or with the name of the month, such as
+    31 Dec 2024; in the others the year comes last, such as 31.12.2024. Times may have AM or PM. Each text is read for
+    itself, whatever the others are.
     """
     words = pc.utf8_trim_whitespace(_without_missing(words))
     form, iso = _FORMS[kind]
+    if kind == "date" and not _all_match(words, form):
+        if not _all_match(_with_month_numbers(words[:_FEW]), form):
+            return None
+        words = _with_month_numbers(words)
     if not _all_match(words, form):
         return None
     afternoon: Any = False
@@ -148,11 +155,22 @@ def dates_of(words: Any, kind: str = "date") -> np.ndarray | None:
     return None if found is None else found + np.timedelta64(12, "h") * afternoon
 
 
-def times_of(words: Any) -> np.ndarray | None:
-    """Return missing moments if all texts that are not missing are times of a day; otherwise None."""
+def hours_of(words: Any) -> np.ndarray | None:
+    """Return times of a day, such as 09:30, 17:05:30 or 1:30 PM, in hours; None if a text is not one."""
     words = pc.utf8_trim_whitespace(_without_missing(words))
-    are = _all_match(words, r"^\d\d:\d\d(:\d\d)?$")
-    return np.full(len(words), "NaT", dtype="M8[us]") if are else None
+    parts = pc.extract_regex(words, _TIME)
+    if parts.null_count > words.null_count:
+        return None
+    numbers = pc.struct_field(parts, [1]), pc.struct_field(parts, [0]), pc.struct_field(parts, [2])
+    minute, hour, second = (
+        pc.replace_substring_regex(part, "^$", "0").cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+        for part in numbers
+    )
+    half = pc.utf8_lower(pc.struct_field(parts, [3])).fill_null("").to_numpy(zero_copy_only=False)
+    halved = half != ""
+    if np.any(halved & ~((hour >= 1) & (hour <= 12))):
+        return None
+    return np.where(halved, hour % 12, hour) + 12.0 * (half == "pm") + minute / 60.0 + second / 3600.0
 
 
 def infinite_number(name: str, row: int) -> DataError:
@@ -245,6 +263,22 @@ def _moments(words: Any) -> np.ndarray | None:
             continue
         return moments.cast(pyarrow.timestamp("us")).to_numpy(zero_copy_only=False)
     return None
+
+
+def _with_month_numbers(words: Any) -> Any:
+    """Return dates in which months have names as in ISO 8601, and other texts as they are."""
+    for form in _NAMED_MONTHS:
+        parts = pc.extract_regex(words, form)
+        named = parts.is_valid()
+        part = {parts.type.field(i).name: pc.struct_field(parts, [i]).filter(named) for i in range(len(parts.type))}
+        letters = pc.utf8_lower(pc.utf8_slice_codeunits(part["month"], 0, 3))
+        month = pc.add(pc.index_in(letters, pyarrow.array(_MONTHS, type=words.type)), 1).cast(words.type)
+        day, month = (pc.utf8_lpad(digits, 2, "0") for digits in (part["day"], month))
+        hyphen, space = (pyarrow.scalar(mark, type=words.type) for mark in "- ")
+        dates = pc.binary_join_element_wise(part["year"], month, day, hyphen)
+        dates = pc.utf8_rtrim_whitespace(pc.binary_join_element_wise(dates, part["time"], space))
+        words = pc.replace_with_mask(words, named, dates)
+    return words
 
 
 def _all_match(words: Any, pattern: str) -> bool:

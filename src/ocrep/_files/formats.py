@@ -38,10 +38,11 @@ def format_of(path: FilePath) -> Format:
     gzipped = name.suffix == ".gz"
     suffix = name.with_suffix("").suffix if gzipped else name.suffix
     kind = _KINDS.get(suffix)
+    if suffix in (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"):
+        raise DataError(f"{path}: Excel files are not supported; save the sheet as CSV.")
     if kind is None or (gzipped and kind != "csv"):
         raise DataError(
-            f"{path}: the suffix does not tell a known format; known are {', '.join(_KINDS)}, "
-            "and the first three with .gz."
+            f"{path}: files of this kind cannot be read; use {', '.join(_KINDS)}, or one of the first three with .gz."
         )
     return Format(kind, tabs=suffix == ".tsv", gzipped=gzipped)
 

@@ -1,8 +1,7 @@
 """Readers of rows: one class per format, with schema, number of rows, statistics, fingerprint and batches.
 
-To add a format: its suffix in `formats.py`, a subclass of `FileReader`, and a line in `reader_of`. Memory decides how
-files are read: in blocks of a megabyte of CSV, pages of Parquet and slices of Arrow batches, so that it does not grow
-with the file.
+"To add something" in docs/architecture.md says what a new format touches. Memory decides how files are read: in blocks
+of a megabyte of CSV, pages of Parquet and slices of Arrow batches, so that it does not grow with the file.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -26,9 +26,10 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from ocrep._files.convert import MISSING_WORDS
 from ocrep._files.formats import DataError, FilePath, Format, check_file, format_of, is_table, paths_of
-from ocrep._files.reading import Reading, first_fault, head_of
+from ocrep._files.reading import Head, Reading, first_fault, head_of
 
 BLOCK_ROWS = 2**15
+_FEWEST_ROWS = 2**6
 PLAIN = Reading()
 # Arrow reads some blocks of a CSV file ahead: with 4 MB they would need twice the memory of everything else.
 BLOCK_BYTES = 2**20
@@ -54,6 +55,10 @@ class Reader(ABC):
         self.name = name
         self._block_rows = block_rows
         self._rows_given = 0
+
+    def limit_blocks(self, most_rows: int) -> None:
+        """Read no more rows at a time, but a few."""
+        self._block_rows = min(self._block_rows, max(_FEWEST_ROWS, most_rows))
 
     @abstractmethod
     def schema(self) -> Any:
@@ -207,8 +212,12 @@ class CsvReader(FileReader):
         self._block_bytes = block_bytes
         self._reading = reading
 
+    @cached_property
+    def _head(self) -> Head:
+        return head_of(self.name, self._reading)
+
     def _names(self) -> list[str]:
-        return list(head_of(self.name, self._reading).names)
+        return list(self._head.names)
 
     def _schema(self, names: Sequence[str]) -> Any:
         with pyarrow.csv.open_csv(self.name, **self._options(names)) as reader:
@@ -230,7 +239,7 @@ class CsvReader(FileReader):
             ) from error
 
     def _options(self, columns: Sequence[str], **convert: Any) -> dict[str, Any]:
-        head = head_of(self.name, self._reading)
+        head = self._head
         # Of one column an empty line is a row whose value is missing; Arrow would take one above the header for it.
         one = len(head.names) == 1
         skip = head.n_blank if one else 0
@@ -349,6 +358,11 @@ class SeveralReader(FileReader):
         self._readers = readers
         self.typed = all(reader.typed for reader in readers)  # type: ignore[misc]
 
+    def limit_blocks(self, most_rows: int) -> None:
+        """Read no more rows at a time, but a few."""
+        for reader in self._readers:
+            reader.limit_blocks(most_rows)
+
     def column_names(self) -> list[str]:
         """The names in the first file."""
         names = self._readers[0].column_names()
@@ -388,55 +402,6 @@ def table_reader(path: FilePath, *, block_rows: int = BLOCK_ROWS, reading: Readi
         check_file(one)  # before the suffix: a missing file is the likelier mistake
     readers = [reader_of(one, block_rows=block_rows, reading=reading) for one in paths]
     return readers[0] if len(readers) == 1 else SeveralReader(name, readers)
-
-
-# ------------------------------------------------------------------------------
-# A data frame in memory, read as a file of rows is.
-
-
-NAME = "The frame"
-
-
-def as_table(frame: Any) -> Any:
-    """A pandas or polars frame, or an Arrow table, as an Arrow table; raises unless all columns have names of text."""
-    if isinstance(frame, pyarrow.Table):
-        return frame
-    if hasattr(frame, "to_arrow"):
-        return frame.to_arrow()
-    if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
-        raise TypeError(
-            f"fit_table takes a pandas or polars data frame, or an Arrow table, not {type(frame).__name__}: "
-            "for arrays use PinvRegressorCV or PinvClassifierCV."
-        )
-    numbered = [name for name in frame.columns if not isinstance(name, str)]
-    if numbered:
-        raise DataError(f"The column name {numbered[0]!r} of the frame is not text: rename the columns.")
-    try:
-        return pyarrow.Table.from_pandas(frame, preserve_index=False)
-    except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"The frame cannot be read: {'; '.join(map(str, error.args))}.") from error
-
-
-class FrameReader(FileReader):
-    """The columns and types of a frame, in slices; nothing is copied."""
-
-    def __init__(self, table: Any, *, block_rows: int = BLOCK_ROWS) -> None:
-        super().__init__(NAME, block_rows=block_rows)
-        self._table = table
-
-    def column_names(self) -> list[str]:
-        """The names of the columns in order; raise if one appears twice."""
-        return self._checked(list(self._table.column_names))
-
-    def _schema(self, names: Sequence[str]) -> Any:
-        return self._table.schema
-
-    def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-        return self._cut(self._table.select(list(columns)).combine_chunks().to_batches())
-
-    def n_rows(self) -> int:
-        """The number of rows of the frame."""
-        return int(self._table.num_rows)
 
 
 # ------------------------------------------------------------------------------

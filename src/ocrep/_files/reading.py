@@ -7,8 +7,10 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow
@@ -141,9 +143,14 @@ def head_of(path: str, reading: Reading) -> Head:
 
     Without a given one it is a tab for .tsv, otherwise the first of comma, semicolon, tab and | in the header.
     """
+    with closing(_lines(path, reading)) as lines:
+        return _head(lines, path, reading)
+
+
+def _head(lines: Iterator[str], path: str, reading: Reading) -> Head:
     n_blank = 0
     header = ""
-    for header in _lines(path, reading):
+    for header in lines:
         if header.strip("\r\n"):
             break
         n_blank += 1
@@ -152,7 +159,7 @@ def head_of(path: str, reading: Reading) -> Head:
     unquoted = re.sub('"[^"]*"', "", header)  # a comma inside a quoted name separates nothing
     guess = "\t" if format_of(path).tabs else next((mark for mark in ",;\t|" if mark in unquoted), ",")
     delimiter = reading.delimiter or guess
-    names = next(filter(None, csv.reader(_lines(path, reading), delimiter=delimiter)), None)
+    names = next(filter(None, csv.reader(chain([header], lines), delimiter=delimiter)), None)
     if names is None:
         raise DataError(f"{path} is empty.")
     return Head(tuple(names), delimiter, n_blank)
@@ -180,10 +187,14 @@ def first_fault(path: str, reading: Reading) -> str | None:
     return None
 
 
-def _lines(path: str, reading: Reading) -> Iterator[str]:
+def _lines(path: str, reading: Reading) -> Generator[str, None, None]:
     """Yield the lines of a plain or gzipped file, without a byte-order mark, as the csv module wants them."""
     opened: Any = gzip.open if format_of(path).gzipped else open
     with opened(path, "rb") as file:
+        begin = file.peek(max(map(len, _OTHER_FILES)))
+        other = next((found for start, found in _OTHER_FILES.items() if begin.startswith(start)), None)
+        if other is not None:
+            raise DataError(f"{path} is no text, but {other}.")
         # A line of UTF-8 is decoded alone, so that an error can name it.
         lines = file if reading.is_utf8 else io.TextIOWrapper(file, encoding=reading.encoding, newline="")
         number = 0
@@ -192,6 +203,16 @@ def _lines(path: str, reading: Reading) -> Iterator[str]:
             if len(line) > LONGEST_LINE:
                 raise DataError(f"{path}, line {number}, is longer than {LONGEST_LINE >> 20} MB: is it a table?")
             yield from io.StringIO(line, newline="")
+
+
+# How files begin that are no text, whatever they are called; all with a character that no header has.
+_OTHER_FILES = {
+    b"PK\x03\x04": "an Excel file or another archive: save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an Excel file: save the sheet as CSV",
+    b"PAR1\x15": "a Parquet file: name it .parquet",
+    b"ARROW1\0": "an Arrow file: name it .arrow",
+    b"\x1f\x8b\x08": "compressed by gzip: name it .csv.gz",
+}
 
 
 def _next_line(lines: Any, path: str, number: int, reading: Reading) -> str:

@@ -1,7 +1,6 @@
 """The activations φ of hidden units, in one table.
 
-To add one: a named function, which may overwrite its argument, a line in `ACTIVATIONS` and its derivative in `_SLOPES`;
-for ONNX graphs, its operator in `onnx/network.py`.
+"To add something" in docs/architecture.md says what a new one touches. Functions may overwrite their argument.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ from scipy import sparse
 
 from ocrep._documentation import shown_in_short
 from ocrep._layers.activations import Activation, overwritten
-from ocrep._layers.columns import rounding_of, squashed, squashed_slope
+from ocrep._layers.columns import rounding_of, squashed, squashed_slope, unsquashed
 from ocrep._layers.trees import Trees
-from ocrep._linalg.arrays import Array, array_namespace, as_columns, as_float64, device_of, to_device_of
+from ocrep._linalg.arrays import Array, array_namespace, as_columns, as_float64, device_of, to_device_of, to_host
 from ocrep._linalg.parallel import slices_of
 
 # How far a scaled column's zero may lie from its mid-range, where the range is [−1, 1], for the column to be folded.
@@ -91,6 +91,24 @@ class HiddenMap:
         """The inputs as units and the direct link see them, in float64."""
         X = (as_float64(X) - self.center) * self.scale
         return X if self.squash is None else squashed(X, self.squash)
+
+    def unscaled(self, x: np.ndarray) -> np.ndarray:
+        """The inputs, on the host, that `scaled` turns into x; of a constant input, its value."""
+        center, scale = to_host(self.center), to_host(self.scale)
+        if self.squash is not None:
+            x = unsquashed(x, to_host(self.squash))
+        return center + np.divide(x, scale, out=np.zeros(np.broadcast(x, scale).shape), where=scale > 0.0)
+
+    def middle(self) -> np.ndarray:
+        """The row whose scaled inputs are 0: the middle of each range, or the mean of squashed inputs."""
+        return self.unscaled(np.zeros(self.center.shape[0]))
+
+    def to_host(self) -> HiddenMap:
+        """The same map in float64 arrays of NumPy."""
+        if isinstance(self.weights, np.ndarray) and self.weights.dtype == np.float64:
+            return self
+        moved = self._with_arrays(_ARRAYS, lambda array: to_host(array).astype(np.float64, copy=False))
+        return moved if self.trees is None else replace(moved, trees=self.trees.to_host())
 
     def _in_place(self, X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
         n_inputs = self.weights.shape[0]
@@ -249,7 +267,8 @@ class HiddenMap:
         """∂(H(x)W)/∂x for each row: an array of rows × inputs × outputs in float64.
 
         W has a row for each feature, those of a direct link included. With `scaled` the derivatives are those with
-        respect to the scaled inputs. Leaves and "hardlimit" units are constant between their jumps: their part is 0.
+        respect to the scaled inputs. Leaves and "hardlimit" units are constant between their jumps: their part is 0
+        (`paths.leaf_slopes` gives differences in place of it).
         """
         xp = array_namespace(self.weights)
         X = as_float64(X.toarray() if sparse.issparse(X) else X)
@@ -258,7 +277,7 @@ class HiddenMap:
             raise ValueError(
                 f"W has {W.shape[0]} rows, but the layer has {self.n_features} features: it needs one for each."
             )
-        exact = self.astype(xp.float64)
+        exact = self if self.weights.dtype == xp.float64 else self.astype(xp.float64)
         n_rows, n_inputs = X.shape
         parts = slices_of(n_rows, 2 * self.n_units + n_inputs * W.shape[1])
         found = [exact._gradients_of(X[part, ...], W, scaled) for part in parts]

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -70,6 +70,7 @@ WEIGHT_INITS = ("uniform", "normal", "orthogonal", *FROM_ROWS)
 def check_layer(layer: RandomLayer) -> None:
     """Raise if a parameter cannot work, before any row is read."""
     check_size("n_hidden", layer.n_hidden)
+    check_flag("direct_link", layer.direct_link)
     _activation_of(layer.activation)
     if layer.weight_init == "trees":
         _check_leaves(layer)
@@ -119,11 +120,12 @@ def _check_leaves(layer: RandomLayer) -> None:
 
 def needs_sample(layer: RandomLayer) -> bool:
     """Whether a sample of rows must be known before the layer can be drawn."""
-    return layer.weight_init in FROM_ROWS or _is_squash(layer.input_scaling)
+    return layer.weight_init in FROM_ROWS or _squashes(layer)
 
 
-def _is_squash(input_scaling: Any) -> bool:
-    return isinstance(input_scaling, str) and input_scaling == "squash"
+def _squashes(layer: RandomLayer) -> bool:
+    scaling = layer.input_scaling  # which may be an array
+    return isinstance(scaling, str) and scaling == "squash"
 
 
 def check_nested(layer: RandomLayer) -> None:
@@ -171,8 +173,24 @@ def check_size(name: str, value: Any) -> int:
     raise ValueError(f"{name}={value!r} must be a whole number ≥ 1.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless `value` is True or False: any text, also "no", would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} must be True or False.")
+
+
 # ------------------------------------------------------------------------------
 # Units that do not depend on the rows.
+
+
+class Drawn(BaseEstimator):
+    """What has a `random_state`: it may be `np.random`, as in scikit-learn, although a module cannot be copied."""
+
+    def __sklearn_clone__(self) -> Any:
+        if getattr(self, "random_state", None) is not np.random:
+            return super().__sklearn_clone__()
+        bare = copy(self).set_params(random_state=None)
+        return clone(bare).set_params(random_state=np.random)
 
 
 def random_numbers(random_state: Any) -> np.random.RandomState:
@@ -180,14 +198,6 @@ def random_numbers(random_state: Any) -> np.random.RandomState:
     if isinstance(random_state, np.random.Generator):
         return np.random.RandomState(random_state.bit_generator)
     return check_random_state(random_state)
-
-
-def _uniform(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
-    return rng.uniform(-1.0, 1.0, size=(n_hidden, n_inputs + 1))
-
-
-def _normal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
-    return rng.standard_normal(size=(n_hidden, n_inputs + 1))
 
 
 def _orthogonal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.ndarray:
@@ -198,21 +208,6 @@ def _orthogonal(rng: np.random.RandomState, n_inputs: int, n_hidden: int) -> np.
         groups.append(Q * np.sign(np.diag(R)))  # the signs make Q uniform over all rotations
     directions = np.concatenate(groups, axis=1)
     return np.column_stack([directions.T, rng.uniform(-1.0, 1.0, size=n_hidden)])
-
-
-# One row per unit, its weights and its bias together: the first m units of a layer of M are the layer of m.
-WEIGHTS: dict[str, Callable[[np.random.RandomState, int, int], np.ndarray]] = {
-    "uniform": _uniform,
-    "normal": _normal,
-    "orthogonal": _orthogonal,
-}
-
-
-def _in_range(ends: tuple[float, float], biases: np.ndarray, *, normal: bool) -> np.ndarray:
-    """Biases drawn U(−1, 1) or N(0, 1) as U(low, high): each unit still draws its weights and bias together."""
-    low, high = ends
-    share = ndtr(biases) if normal else (biases + 1.0) / 2.0
-    return low + (high - low) * share
 
 
 def _seen_inputs(seed: int, n_hidden: int, units_see: int, usable: np.ndarray) -> np.ndarray:
@@ -236,13 +231,6 @@ def _checked_metric(metric: Any, n_inputs: int) -> np.ndarray:
             f"of {n_inputs} × {n_inputs} of them."
         )
     return R
-
-
-def _usable(varies: np.ndarray, metric: np.ndarray | None) -> np.ndarray:
-    """Which columns of scaled inputs times the metric are not constant."""
-    if metric is None:
-        return varies
-    return varies & (metric != 0.0) if metric.ndim == 1 else (metric[varies] != 0.0).any(axis=0)
 
 
 # ------------------------------------------------------------------------------
@@ -328,10 +316,6 @@ class _ScaledRows:
             U, measure, usable = _in_metric(X, weight, inverse_std, metric)
         return cls(X, offset, U, measure, n_varied, usable, y, weight, sample.labels)
 
-    def to_inputs(self, directions: np.ndarray) -> np.ndarray:
-        """Weights of scaled inputs from weights of the columns of U."""
-        return directions * self.measure if self.measure.ndim == 1 else directions @ self.measure.T
-
     def dense(self, rows: np.ndarray) -> np.ndarray:
         """Some rows by number, in scaled inputs."""
         X = self.X[rows]
@@ -390,7 +374,10 @@ def _units_from_pairs(
     if activation.radial:
         widths = factor**2 / squared if activation.power == 2 else factor / np.sqrt(squared)
         return x1, -high * widths, rows.measure
-    weights = factor * (high - low) * rows.to_inputs(difference / squared[:, None])
+    # Weights of the columns of U, as weights of the scaled inputs.
+    directions = difference / squared[:, None]
+    directions = directions * rows.measure if rows.measure.ndim == 1 else directions @ rows.measure.T
+    weights = factor * (high - low) * directions
     return weights, factor * low - np.sum(weights * x1, axis=1), None
 
 
@@ -489,7 +476,7 @@ def _target_distances(
 # ------------------------------------------------------------------------------
 
 
-class RandomLayer(Linked, TransformerMixin, BaseEstimator):
+class RandomLayer(Linked, TransformerMixin, Drawn):
     """A hidden layer whose input weights are drawn once and never trained.
 
     Parameters
@@ -551,11 +538,11 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
 
     With `weight_init="trees"` a unit is 1 for the rows that end in a leaf of a tree, and 0 for others. The trees are by
     turns extremely randomized [2]_ and of best thresholds among half of the inputs. They divide the scaled inputs, and
-    explain all targets together; they have at most 24 leaves of at least 3 rows each, one of which is no unit, because
-    the leaves of a tree add up to one. There are as many trees as `n_hidden` leaves need. Such units have no
-    activation, weights, biases or `weight_scale`: these parameters stay at their defaults, which are ignored. Their
-    derivative is 0. The leaves know the targets of their rows, so networks grow them anew without each fold before
-    rules judge them on it.
+    explain all targets together, each tree what those before it left, as in boosting. They have at most 24 leaves of at
+    least 3 rows each, one of which is no unit, because the leaves of a tree add up to one. There are as many trees as
+    `n_hidden` leaves need. Such units have no activation, weights, biases or `weight_scale`: these parameters stay at
+    their defaults, which are ignored. Their derivative is 0. The leaves know the targets of their rows, so networks
+    grow them anew without each fold before rules judge them on it.
 
     These rows, and the quantiles of "squash", come from at most 10,000 distinct rows of positive weight, chosen by a
     hash of what they hold. So the order of the rows does not matter, and a weight equals repetition. Rules that hold
@@ -709,7 +696,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         eps = rounding_of(dtype)
         given = None if metric is None else _checked_metric(metric, n_inputs)
         squash = None
-        if _is_squash(self.input_scaling):
+        if _squashes(self):
             assert sample is not None
             assert observed is not None
             center, scale, squash = to_squash(sample, observed, eps)
@@ -741,7 +728,7 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
                     rows, activation, factor, self.n_hidden, seed, self.units_see
                 )
         else:
-            units = factor * self._random_units(rng, _usable(scale > 0.0, given))
+            units = factor * self._random_units(rng, scale > 0.0, given)
             weights = units[:, :-1]
             metric = given
             if given is not None and not activation.radial:
@@ -753,14 +740,24 @@ class RandomLayer(Linked, TransformerMixin, BaseEstimator):
         self.map_ = HiddenMap(weights, biases, center, scale, activation, link, metric, squash, trees)
         return self
 
-    def _random_units(self, rng: np.random.RandomState, usable: np.ndarray) -> np.ndarray:
+    def _random_units(self, rng: np.random.RandomState, varies: np.ndarray, metric: np.ndarray | None) -> np.ndarray:
         """Units that do not depend on the rows, before they are scaled: weights and bias in one row each."""
         # A seed from a copy, so that units that see some inputs have the weights of units that see all.
         seed = 0 if self.units_see is None else int(deepcopy(rng).randint(2**31 - 1))
-        units = WEIGHTS[self.weight_init](rng, len(usable), self.n_hidden)
-        if self.bias_range is not None:
-            units[:, -1] = _in_range(_ends_of(self.bias_range), units[:, -1], normal=self.weight_init == "normal")
+        # One row per unit, its weights and its bias together: the first m units of a layer of M are the layer of m.
+        size = self.n_hidden, len(varies) + 1
+        if self.weight_init == "orthogonal":
+            units = _orthogonal(rng, len(varies), self.n_hidden)
+        else:
+            units = rng.standard_normal(size) if self.weight_init == "normal" else rng.uniform(-1.0, 1.0, size)
+        if self.bias_range is not None:  # what was drawn U(−1, 1) or N(0, 1) becomes U(low, high)
+            low, high = _ends_of(self.bias_range)
+            share = ndtr(units[:, -1]) if self.weight_init == "normal" else (units[:, -1] + 1.0) / 2.0
+            units[:, -1] = low + (high - low) * share
         if self.units_see is not None:
+            usable = varies  # columns of scaled inputs times the metric that are not constant
+            if metric is not None:
+                usable = varies & (metric != 0.0) if metric.ndim == 1 else (metric[varies] != 0.0).any(axis=0)
             units[:, :-1] *= _seen_inputs(seed, self.n_hidden, self.units_see, usable)
         return units
 

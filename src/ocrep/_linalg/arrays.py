@@ -151,7 +151,7 @@ def _host_of(xp: Any) -> Any:
 
 
 def to_device_of(X: Any, values: np.ndarray) -> Array:
-    """A NumPy array in the library and on the device of X."""
+    """A NumPy array in the library and on the device of X; as it is where X is no array of another library, or None."""
     if is_numpy_array(X) or not is_array_api_obj(X):
         return values
     xp = array_namespace(X)

@@ -239,9 +239,10 @@ class Factor:
             return Factor(None, self.counts.about(shift), self.rows.leading(n_features))
         whole = self.triangle
         m = int(self.counts.intercept) + n_features
+        n = min(m, whole.R.shape[0])  # rows fewer than features have as many rows in their triangle
         # What only the other features explained is residual now.
-        left = xp.sqrt(whole.left**2 + xp.sum(whole.QtT[m:, :] ** 2, axis=0))
-        return Factor(Triangle(whole.R[:m, :m], whole.QtT[:m, :], left), self.counts.about(shift))
+        left = xp.sqrt(whole.left**2 + xp.sum(whole.QtT[n:, :] ** 2, axis=0))
+        return Factor(Triangle(whole.R[:n, :m], whole.QtT[:n, :], left), self.counts.about(shift))
 
     def select(self, features: Sequence[int] | np.ndarray) -> Factor:
         """Keep some of the features in a new order, triangularized from R alone.

@@ -15,20 +15,19 @@ all rows together are fewer than the features, the same is done with their inner
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
-from itertools import accumulate as running
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import lapack
 
 from ocrep._linalg.arrays import EPS, SMALLEST, Array, array_namespace
 from ocrep._linalg.factor import Factor, root_about
-from ocrep._linalg.folds import SPLITS, FoldPlan
+from ocrep._linalg.folds import SPLITS, FoldPlan, without_each
 from ocrep._linalg.parallel import Item, Result, at_once
-from ocrep._linalg.rows import Counts
+from ocrep._linalg.rows import Counts, Encoder
 from ocrep._linalg.spectrum import HeldOut, Spectrum, StoredVectors, spectrum_of, squared_errors, summed_as
 from ocrep._linalg.triangle import RESIDUAL_SHARE, are_varying, rank_tolerance, without_constants
 from ocrep._linalg.wide import fits_of_folds
@@ -45,6 +44,9 @@ class FoldFactors:
     factors: tuple[Factor | None, ...]
     n_read: int = 0
     """Rows seen, with the rows of zero weight."""
+    encoders: tuple[Encoder, ...] = ()
+    """How rows become H, T and weights for each filled fold, where a layer was drawn anew without it: such factors do
+    not merge, and are not stored."""
 
     def __repr__(self) -> str:
         return f"FoldFactors(n_folds={self.plan.n_folds}, seed={self.plan.seed}, n_rows={self.n_read})"
@@ -103,10 +105,7 @@ class FoldFactors:
             return ()
         if whole is not None:
             return tuple(factor.leading(filled[0].n_features) for factor in whole.training)
-        before = list(running(filled[:-1], Factor.merge))
-        after = list(running(filled[:0:-1], Factor.merge))[::-1]
-        middle = (a.merge(b) for a, b in zip(before, after[1:], strict=False))
-        return (after[0], *middle, before[-1])
+        return tuple(without_each(filled, Factor.merge))
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, ...]:
@@ -142,6 +141,10 @@ class FoldFactors:
         )
         return xp.stack(errors)
 
+    def solutions(self, gamma: float | np.ndarray) -> list[tuple[Array, Array]]:
+        """Weights and constants fitted without each fold that holds rows, of one γ or one for each target."""
+        return [spectrum.solution(gamma) for spectrum in self.spectra]
+
     @property
     def filled(self) -> tuple[int, ...]:
         """The numbers of the folds that hold rows of positive weight."""
@@ -170,14 +173,12 @@ def held_out(folds: FoldFactors) -> Iterator[tuple[Factor, Spectrum]]:
     yield from zip((folds.factors[v] for v in folds.filled), folds.spectra, strict=True)
 
 
-def known_folds(
-    plan: FoldPlan, factors: tuple[Factor | None, ...], n_read: int, training: Iterable[tuple[Factor, Spectrum]]
-) -> FoldFactors:
-    """Folds whose complements and their spectra were computed with them, by a route that had to prove both."""
-    folds = FoldFactors(plan, factors, n_read)
-    complements, spectra = zip(*training, strict=True)
-    folds.__dict__["training"] = complements
-    folds.__dict__["spectra"] = spectra
+def known_folds(folds: FoldFactors, training: Sequence[tuple[Factor, Spectrum]]) -> FoldFactors:
+    """Folds with their complements and spectra, where these came with them: they are not merged again."""
+    folds = replace(folds)
+    folds.__dict__["training"] = tuple(factor for factor, _ in training)
+    folds.__dict__["spectra"] = tuple(spectrum for _, spectrum in training)
+    folds.__dict__["_wide_fits"] = None  # which would compute them from the rows
     return folds
 
 
@@ -231,47 +232,31 @@ _CERTAIN_SHARE = 1e-11
 _CLEAR_SHARE = 1e-12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Roots:
-    """Rows √w·[1 | H − s] and √w·(T − s), or the triangle in their place."""
-
-    ones: np.ndarray | None
-    H: np.ndarray
-    T: np.ndarray
-    left: np.ndarray
-    """What no weights can explain of each target, squared, in addition to these rows."""
-
-    @classmethod
-    def of(cls, factor: Factor, shift: Array) -> _Roots:
-        F, T = root_about(factor, shift)
-        first = int(factor.counts.intercept)
-        left = np.zeros(T.shape[1]) if factor.rows else factor.triangle.left**2
-        return cls(F[:, :1] if first else None, F[:, first:], T, left)
-
-    def about(self, mean_H: np.ndarray | float, mean_T: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        if self.ones is None:
-            return self.H, self.T
-        return self.H - self.ones * mean_H, self.T - self.ones * mean_T
-
-    def centred(self, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any, Any]:
-        """H and T about their own means, and these, about the shift; without an intercept they are 0.
-
-        Columns of H that are constant up to rounding become exactly zero.
-        """
-        if self.ones is None:
-            return self.H, self.T, 0.0, 0.0
-        weight_sum = np.sum(self.ones**2)
-        weights = self.ones[:, 0] / weight_sum
-        mean_H = weights @ self.H
-        mean_T = weights @ self.T
-        A, T = self.about(mean_H, mean_T)
-        return without_constants(A, shift[: A.shape[1]] + mean_H, float(weight_sum)), T, mean_H, mean_T
+_Roots: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""√w·[1 | H − s] and √w·(T − s) of some rows, or the triangle in their place, and what no weights can explain of each
+target in addition to these rows, squared."""
 
 
-def _joined(roots: list[_Roots]) -> _Roots:
-    ones = None if roots[0].ones is None else np.concatenate([r.ones for r in roots if r.ones is not None])
-    H, T = (np.concatenate([getattr(r, name) for r in roots]) for name in ("H", "T"))
-    return _Roots(ones, H, T, np.sum([r.left for r in roots], axis=0))
+def _joined(roots: Sequence[_Roots]) -> _Roots:
+    """The rows of several parts."""
+    F, T, left = zip(*roots, strict=True)
+    return np.concatenate(F), np.concatenate(T), np.sum(left, axis=0)
+
+
+def _centred(F: np.ndarray, T: np.ndarray, shift: np.ndarray, *, intercept: bool) -> tuple[np.ndarray, ...]:
+    """H and T about their own means, and these, about the shift; without an intercept they are 0.
+
+    Columns of H that are constant up to rounding become exactly zero.
+    """
+    if not intercept:
+        return F, T, np.zeros(F.shape[1]), np.zeros(T.shape[1])
+    ones = F[:, :1]
+    weight_sum = np.sum(ones**2)
+    weights = ones[:, 0] / weight_sum
+    mean_H = weights @ F[:, 1:]
+    mean_T = weights @ T
+    A = F[:, 1:] - ones * mean_H
+    return without_constants(A, shift[: A.shape[1]] + mean_H, float(weight_sum)), T - ones * mean_T, mean_H, mean_T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,14 +277,17 @@ class Refined:
 class QuickFit:
     """All folds but one, by the eigenvalues of AAᵀ or AᵀA, whichever is smaller, and the fold that they predict."""
 
-    def __init__(self, training: _Roots, held_out: _Roots, shift: np.ndarray) -> None:
-        M = training.H.shape[1]
-        self._A, self._T, mean_H, mean_T = training.centred(shift)
+    def __init__(self, training: _Roots, held_out: _Roots, shift: np.ndarray, *, intercept: bool) -> None:
+        F, T, self._unexplained = training
+        self._A, self._T, mean_H, mean_T = _centred(F, T, shift, intercept=intercept)
+        M = self._A.shape[1]
         self._mean_H = shift[:M] + mean_H
         self._mean_T = shift[M:] + mean_T
-        self._X, self._Y = held_out.about(mean_H, mean_T)
-        self._unexplained = training.left
-        self._left = held_out.left
+        self._X, self._Y, self._left = held_out
+        if intercept:
+            ones = self._X[:, :1]
+            self._X = self._X[:, 1:] - ones * mean_H
+            self._Y = self._Y - ones * mean_T
         self._wide = self._A.shape[0] < self._A.shape[1]
         A = self._A
         values, self._vectors = np.linalg.eigh(A @ A.T if self._wide else A.T @ A)
@@ -372,15 +360,21 @@ class QuickFolds(FoldFactors):
 
     @cached_property
     def _roots(self) -> list[_Roots]:
-        filled = self._filled
-        return [_Roots.of(factor, filled[0].counts.shift) for factor in filled]
+        shift = self._filled[0].counts.shift
+        lefts = [np.zeros(self.n_targets) if factor.rows else factor.triangle.left**2 for factor in self._filled]
+        return [(*root_about(factor, shift), left) for factor, left in zip(self._filled, lefts, strict=True)]
 
     @cached_property
     def fits(self) -> tuple[Any, ...]:
         """Each fold as the others predict it."""
         roots = self._roots
-        pairs = [(roots[:v] + roots[v + 1 :], roots[v]) for v in range(len(roots))]
-        return tuple(at_once(lambda pair: QuickFit(_joined(pair[0]), pair[1], self._filled[0].counts.shift), pairs))
+        counts = self._filled[0].counts
+
+        def fit(v: int) -> QuickFit:
+            others = _joined(roots[:v] + roots[v + 1 :])
+            return QuickFit(others, roots[v], counts.shift, intercept=counts.intercept)
+
+        return tuple(at_once(fit, range(len(roots))))
 
     def refined(self, gamma: float | np.ndarray) -> list[Refined]:
         """The output layer of one γ, or one for each target, without each fold, and its error there, exact."""
@@ -389,6 +383,12 @@ class QuickFolds(FoldFactors):
         if known is None or not np.array_equal(known[0], gamma):
             known = self.__dict__["_refined"] = gamma, [part.refined(gamma) for part in self.fits]
         return known[1]
+
+    def solutions(self, gamma: float | np.ndarray) -> list[tuple[Array, Array]]:
+        """Weights and constants fitted without each fold that holds rows, of one γ or one for each target."""
+        if not np.all(np.greater(gamma, 0.0)):
+            return self.plain().solutions(gamma)
+        return [(fit.weights, fit.intercept) for fit in self.refined(gamma)]
 
     def confirms(self, gamma: np.ndarray) -> np.ndarray:
         """Whether the errors at γ are right, and so those at all larger γ: of all targets, (1,), or of each, (Q,)."""
@@ -404,7 +404,7 @@ class QuickFolds(FoldFactors):
     @property
     def tall(self) -> bool:
         """Whether no training part has fewer rows than features."""
-        lengths = [len(roots.H) for roots in self._roots]
+        lengths = [len(T) for _, T, _ in self._roots]
         return sum(lengths) - max(lengths) >= self._filled[0].n_features
 
     def spectra_and_fits(self) -> Iterator[tuple[Spectrum | None, QuickFit]]:
@@ -413,10 +413,16 @@ class QuickFolds(FoldFactors):
         for v, fit in enumerate(self.fits):
             yield fit.spectrum(reduce(Counts.merge, counts[:v] + counts[v + 1 :])), fit
 
-    def rough_spectrum(self) -> RoughSpectrum | None:
-        """The singular values of all rows from eigenvalues; None where H is zero."""
+    def rough_spectrum(self) -> tuple[Spectrum, float] | None:
+        """The singular values of all rows from eigenvalues, without vectors, for rules that read only them.
+
+        Those below √ε·σ₁ are lost to rounding. The spectrum then ends at the rank tolerance, as that of a singular H
+        does. From the number beside it on, a γ chosen by the condition number does not depend on what was lost. None
+        where H is zero.
+        """
         counts = self._filled[0].counts
-        A, *_ = _joined(self._roots).centred(counts.shift)
+        F, T, _ = _joined(self._roots)
+        A, *_ = _centred(F, T, counts.shift, intercept=counts.intercept)
         # The kernel of centred rows has one eigenvalue that is zero.
         zero = int(counts.intercept and A.shape[0] < A.shape[1])
         A = A.T if A.shape[0] < A.shape[1] else A
@@ -442,19 +448,7 @@ class QuickFolds(FoldFactors):
             residual=np.zeros(counts.n_targets),
             discarded=sigma[:0],
         )
-        return RoughSpectrum(spectrum, certain)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RoughSpectrum:
-    """Singular values without vectors, for rules that read only them.
-
-    Those below √ε·σ₁ are lost to rounding. The spectrum then ends at the rank tolerance, as that of a singular H does.
-    """
-
-    spectrum: Spectrum
-    certain_from: float
-    """From this γ on, a choice by the condition number does not depend on what was lost."""
+        return spectrum, certain
 
 
 def _refined_singular_value(A: np.ndarray, gram: np.ndarray, sigma: float) -> float:
@@ -478,7 +472,7 @@ def quick_folds(folds: FoldFactors) -> QuickFolds | None:
     """The same folds, quick; None where their spectra are known, where they are too large, or on a device."""
     if isinstance(folds, QuickFolds):
         return folds
-    filled = [factor for factor in folds.factors if factor is not None and factor.counts.n_rows]
+    filled = folds._filled
     if "spectra" in folds.__dict__ or len(filled) < 2:
         return None
     width = filled[0].n_features

@@ -11,10 +11,11 @@ wherever and in whichever block it is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from array_api_compat import is_torch_namespace
@@ -143,10 +144,6 @@ class FoldPlan:
     def reads_groups(self) -> bool:
         return self.split in ("groups", "given")
 
-    def divides_as(self, other: FoldPlan) -> bool:
-        """Whether rows divided by the other plan are divided as this one says, whatever the number of given folds."""
-        return self == (replace(other, n_folds=self.n_folds) if self.split == "given" else other)
-
     def of_row_numbers(self, numbers: np.ndarray, n_rows: int | None) -> np.ndarray:
         """The fold of rows by their numbers; without a length of blocks, each fold is a block of all `n_rows` rows."""
         if self.block_length is not None:
@@ -201,3 +198,18 @@ def split_by_fold(block: Block, plan: FoldPlan | None) -> Iterator[tuple[int, Bl
         start = stop - int(counts[v])
         if stop > start:
             yield v, ordered[start:stop]
+
+
+# ------------------------------------------------------------------------------
+
+Summary = TypeVar("Summary")
+
+
+def without_each(summaries: Sequence[Summary], merge: Callable[[Summary, Summary], Summary]) -> list[Summary]:
+    """For each of two or more summaries the merge of all others: added up, since a difference would lose digits.
+
+    What comes before each and what comes after are running merges, so that the price is linear in their number.
+    """
+    before = list(accumulate(summaries[:-1], merge))
+    after = list(accumulate(summaries[:0:-1], merge))[::-1]
+    return [after[0], *map(merge, before, after[1:]), before[-1]]

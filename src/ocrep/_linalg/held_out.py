@@ -89,14 +89,13 @@ class _FoldFit:
 
     @classmethod
     def of(cls, fold: Factor, spectrum: Spectrum, gamma: float | np.ndarray) -> _FoldFit:
-        solution = spectrum.solution(gamma)
-        W = solution.weights.T
+        W, intercept = spectrum.solution(gamma)
         own = row_of(spectrum, gamma)[0, :]
         shift_H = fold.counts.shift[: fold.n_features]
         if not fold.counts.intercept:
             return cls(fold, spectrum, own, W, 0.0 * shift_H)
         xp = array_namespace(W)
-        constant = solution.intercept - fold.counts.shift[fold.n_features :] + xp.matmul(shift_H, W)
+        constant = intercept - fold.counts.shift[fold.n_features :] + xp.matmul(shift_H, W)
         return cls(fold, spectrum, own, xp.concat([constant[None, :], W]), spectrum.mean_H - shift_H)
 
     @property

@@ -136,10 +136,11 @@ class HighLeverage:
         """The errors of rows left out, m × targets, under one γ for all targets or one for each."""
         return self._for_each(gamma, lambda alpha, left: alpha / (self.weight[:, None] * left))
 
-    def standardized_errors(self, gamma: np.ndarray) -> Array:
-        """The same over their standard deviation in units of the noise."""
-        scale = (array_namespace(self.weight).sqrt(self.left_out) / self.weight)[:, None]
-        return self._for_each(gamma, lambda alpha, left: scale * alpha / left**0.5)
+    def errors_and_variances(self, gamma: np.ndarray) -> tuple[Array, Array]:
+        """The same, and hᵀ(HᵀH + γI)⁻¹h of each row without it, m × targets."""
+        xp, weight = array_namespace(self.T), self.weight[:, None]
+        variances = self._for_each(gamma, lambda alpha, left: (1.0 - left) / (weight * left) * xp.ones_like(alpha))
+        return self.errors(gamma), variances
 
     def _for_each(self, gamma: np.ndarray, error: Callable[[Array, Array], Array]) -> Array:
         xp = array_namespace(self.T)
@@ -244,7 +245,7 @@ def left_out_outputs(
     """
     xp = array_namespace(spectrum.sigma)
     row = row_of(spectrum, gamma)
-    solution = spectrum.solution(gamma)
+    W, intercept = spectrum.solution(gamma)
     aside = _SetAside(spectrum, rows, float(np.min(gamma)))
     found = []
     for block, (H, T, weight) in _blocks(spectrum, rows, aside, read=True):
@@ -256,7 +257,7 @@ def left_out_outputs(
         # Rows of zero weight take no part in training: their own prediction is the left-out one.
         counts = (block.root_weight > 0.0)[:, None]
         root = xp.where(counts, block.root_weight[:, None], xp.ones_like(errors[:, :1]))
-        plain = T - xp.matmul(as_columns(H), xp.matrix_transpose(solution.weights)) - solution.intercept
+        plain = T - xp.matmul(as_columns(H), W) - intercept
         found.append((T - xp.where(counts, errors / root, plain), kept_of(T), weight))
     high = aside.high_leverage(one=True)
     if high is None:
@@ -265,36 +266,37 @@ def left_out_outputs(
     return [(output, kept, weight) for output, (_, kept, weight) in zip(outputs, found, strict=True)]
 
 
-def left_out_errors(spectrum: Spectrum, rows: EncodedRows, gamma: float | np.ndarray) -> list[tuple[Array, Array]]:
-    """The error at each row of positive weight had it been left out, over its standard deviation in units of the noise.
+def left_out_errors(
+    spectrum: Spectrum, rows: EncodedRows, gamma: float | np.ndarray
+) -> list[tuple[Array, Array, Array]]:
+    """At each row of positive weight, had it been left out: the error, its variance v, and the weight of the row.
 
-    Without row i, hᵀ(HᵀH + γI)⁻¹h is h_i/(1 − h_i)/w, and a new row of weight w has noise 1/w. So the deviation is
-    1/√(w(1 − h_i)), and the result √w·residual/√(1 − h_i), for each target. Of rows that whole weights repeat, one is
-    left out, and with the errors comes how often each stands for an equal one.
+    v is what the weights of the network pass on to the prediction, in units of the noise of a row of the mean weight w̄:
+    without row i, w̄·hᵀ(HᵀH + γI)⁻¹h is (w̄/w_i)·h_i/(1 − h_i). So multiplying all weights by a number changes nothing.
     """
     xp = array_namespace(spectrum.sigma)
     row = row_of(spectrum, gamma)
+    mean_weight = spectrum.weight_sum / max(spectrum.n_rows, 1)
     aside = _SetAside(spectrum, rows, float(np.min(gamma)))
     found: list[Array] = []
-    all_times: list[Array] = []
-    counted: list[Array] = []
-    for block, _ in _blocks(spectrum, rows, aside):
+    variances: list[Array] = []
+    weights: list[Array] = []
+    for block, _ in _blocks(spectrum, rows, aside, read=True):  # in the order of the rows
         left = block.leverage_left(row)
-        root = block.root_weight
-        root = xp.where(root > 0.0, root, xp.ones_like(root))
-        times = xp.round(root * root) if block.frequencies else xp.ones_like(root)
-        if block.frequencies:
-            left = block.with_twins(left, row) * root[:, None, None] ** 2
-        # The rows inside have residual and 1 − h over γ: of the ratio, √γ is missing.
-        scale = xp.where(block.inside[:, :, None], row**0.5, xp.ones_like(row)) / xp.sqrt(left)
-        found.append((block.residual(row) * scale)[:, 0, :])
-        all_times.append(times)
-        counted.append(xp.nonzero(block.root_weight > 0.0)[0])
-    high = aside.high_leverage(one=True)
+        root = xp.where(block.root_weight > 0.0, block.root_weight, xp.ones_like(block.root_weight))
+        found.append((block.residual(row) / left)[:, 0, :] / root[:, None])
+        # The rows inside have 1 − h over γ.
+        left = (left * xp.where(block.inside[:, :, None], row, xp.ones_like(row)))[:, 0, :]
+        variance = mean_weight / root[:, None] ** 2 * (1.0 - left) / xp.where(left > 0.0, left, SMALLEST)
+        variances.append(variance * xp.ones_like(found[-1]))
+        weights.append(block.root_weight**2)
+    high = aside.high_leverage()
     if high is not None:
-        found = aside.put(found, high.standardized_errors(to_host(row)[0]))
-    parts = zip(found, all_times, counted, strict=True)
-    return [(xp.take(errors, counts, axis=0), xp.take(times, counts, axis=0)) for errors, times, counts in parts]
+        errors, variance = high.errors_and_variances(to_host(row)[0])
+        found, variances = aside.put(found, errors), aside.put(variances, mean_weight * variance)
+    counted = [xp.nonzero(weight > 0.0)[0] for weight in weights]
+    parts = zip(found, variances, weights, counted, strict=True)
+    return [(xp.take(e, some, axis=0), xp.take(v, some, axis=0), xp.take(w, some)) for e, v, w, some in parts]
 
 
 def _blocks(

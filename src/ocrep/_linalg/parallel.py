@@ -112,6 +112,15 @@ def row_slices(n_rows: int, rows: int) -> Iterator[slice]:
         yield slice(start, min(start + rows, n_rows))
 
 
+def block_rows(n_features: int, n_others: int = 0, *, on_device: bool = False) -> int:
+    """Rows per block of H of `n_features`, with `n_others` inputs and targets.
+
+    At least four times the features, so that re-triangularizing R with each block adds at most a quarter. A device
+    takes 16 times as many: it has the memory, and each block costs it a hundred launches.
+    """
+    return max(4 * n_features, (16 if on_device else 1) * BLOCK_ENTRIES // (n_features + n_others))
+
+
 # ------------------------------------------------------------------------------
 # Threads that share rows, and the limit on BLAS while they work.
 

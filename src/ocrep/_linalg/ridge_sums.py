@@ -10,8 +10,8 @@ eigenvalues and vectors cost. The squared error on the fold is a quadratic form 
 Which digits this costs. A is rounded by about ε·tr(A), which acts as a change of γ by that much would. So γ stays above
 10⁻¹²·tr(A), where it is wrong by 10⁻⁴ at most. The quadratic form is rounded by ε·tr(S_v)·‖z_q‖²; it only chooses γ.
 Errors that are shown come from predictions of the rows themselves, and output weights that are kept get a step of
-refinement against the rows (`refined`), which squares what their error was: 10⁻⁴ becomes 10⁻⁸. Models that need
-every digit of the spectrum are trained by `solve`.
+refinement against the rows where γ is that small and the sample holds all rows (`refined`). It squares what their
+error was: 10⁻⁴ becomes 10⁻⁸. Models that need every digit of the spectrum are trained by `solve`.
 
 The error as a function of log γ mostly has one minimum, and is flat about it: `best_gamma` walks downhill in
 steps of two decades, looks one decade to each side, and takes the vertex of the parabola through the three errors.
@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ocrep._linalg.arrays import Array, array_namespace
+from ocrep._linalg.arrays import EPS, Array, array_namespace
+from ocrep._linalg.rows import Encoded
 
 # γ is at least this much of tr(A), since A is rounded by ε·tr(A), and at most this much, where weights are nearly 0.
 _LEAST = 1e-12
@@ -77,15 +78,32 @@ class FoldedRows:
         """The fold of each row."""
         return np.repeat(np.arange(self.n_folds), np.diff(self.starts))
 
-    def halves(self, v: int) -> FoldedRows:
-        """The same rows in two folds: all others first, and fold v behind them."""
+    def without(self, v: int) -> FoldedRows:
+        """All rows but those of fold v, as one fold."""
         held = self.fold(v)
-        order = np.concatenate(
-            [np.arange(held.start), np.arange(held.stop, len(self)), np.arange(held.start, held.stop)]
+        return self._as_one_fold(np.concatenate([np.arange(held.start), np.arange(held.stop, len(self))]))
+
+    def of_fewer_folds(self, most: int) -> FoldedRows:
+        """The same rows with folds joined, so that there are at most so many."""
+        if self.n_folds <= most:
+            return self
+        return replace(self, starts=self.starts[np.arange(most + 1) * self.n_folds // most])
+
+    def only(self, v: int) -> FoldedRows:
+        """The rows of fold v."""
+        return self._as_one_fold(np.arange(len(self))[self.fold(v)])
+
+    def _as_one_fold(self, rows: np.ndarray) -> FoldedRows:
+        starts = np.array([0, len(rows)])
+        return FoldedRows(
+            self.X[rows], self.T[rows], self.weight[rows], starts, self.places[rows], self.center, self.scale
         )
-        starts = np.array([0, len(self) - (held.stop - held.start), len(self)])
-        moved = replace(self, X=self.X[order], T=self.T[order], weight=self.weight[order])
-        return replace(moved, starts=starts, places=self.places[order])
+
+    def held(self, v: int, features: Features, n_features: int) -> Encoded:
+        """The rows of fold v with their features."""
+        rows = self.fold(v)
+        H = features(self.X[rows], np.empty((rows.stop - rows.start, n_features)))
+        return Encoded(H, self.T[rows], self.weight[rows])
 
     def __len__(self) -> int:
         return len(self.T)
@@ -116,13 +134,11 @@ class FoldedRows:
     def sums(self, features: Features, n_features: int) -> list[RidgeSums]:
         """The sums of each fold, about the mean of the first rows."""
         found: list[RidgeSums] = []
-        start: RidgeSums | None = None
         for v in range(self.n_folds):
-            of_fold = None if start is None else replace(start, weight=0.0, first=0.0, second=0.0)
+            of_fold = RidgeSums(found[0].shift, n_features) if found else None
             for part, H in self.blocks(self.fold(v), features, n_features):
-                if start is None:
-                    start = of_fold = RidgeSums.about(mean_of(H, self.T[part], self.weight[part]), n_features)
-                assert of_fold is not None
+                if of_fold is None:
+                    of_fold = RidgeSums(mean_of(H, self.T[part], self.weight[part]), n_features)
                 of_fold = of_fold.add(H, self.T[part], self.weight[part])
             assert of_fold is not None
             found.append(of_fold)
@@ -141,14 +157,9 @@ class RidgeSums:
 
     shift: Array
     n_features: int
-    weight: float
-    first: Array | float
-    second: Array | float
-
-    @classmethod
-    def about(cls, shift: Array, n_features: int) -> RidgeSums:
-        """The sums of no rows."""
-        return cls(shift, n_features, 0.0, 0.0, 0.0)
+    weight: float = 0.0
+    first: Array | float = 0.0
+    second: Array | float = 0.0
 
     def add(self, H: Array, T: Array, weight: Array | None) -> RidgeSums:
         """The sums with some more rows."""
@@ -182,6 +193,12 @@ class RidgeSums:
             mean = first / self.weight
             about = second - np.outer(mean, first)
             mean = mean + shift
+            # Features whose squares are only rounding are constant in these rows: a γ as small would take them for a
+            # direction, and weights would be huge.
+            rounding = 8.0 * EPS * np.diag(second) + self.weight * (4.0 * EPS * mean) ** 2
+            constant = np.flatnonzero(np.diag(about)[:M] <= rounding[:M])
+            about[constant, :] = 0.0
+            about[:, constant] = 0.0
         else:  # back to sums about zero
             mean = np.zeros_like(first)
             moved = np.outer(shift, first)
@@ -228,22 +245,11 @@ class RidgeProblem:
         return W, self.mean_T - self.mean_H @ W
 
 
-def without_each(sums: Sequence[RidgeSums]) -> list[RidgeSums]:
-    """The sums of all folds but one, for each of them: added, never subtracted, since subtraction loses digits."""
-    found = []
-    for v in range(len(sums)):
-        others = [other for u, other in enumerate(sums) if u != v]
-        merged = others[0]
-        for other in others[1:]:
-            merged = merged.merge(other)
-        found.append(merged)
-    return found
-
-
-def best_gamma(problems: Sequence[RidgeProblem], held: Sequence[RidgeSums]) -> float:
+def best_gamma(problems: Sequence[RidgeProblem], held: Sequence[RidgeSums | Encoded]) -> float:
     """The γ with the least error on the rows held out, summed over the folds.
 
-    `problems` are those of the rows without each fold, and `held` the sums of the folds.
+    `problems` are those of the rows without each fold, and `held` the sums of the folds. Of a layer that predicts one
+    fold only, they are its rows: some products HW cost less than HᵀH, which would be of use once.
     """
     scale = float(np.mean([problem.trace for problem in problems]))
     if not scale > 0.0:  # all features are constant
@@ -254,7 +260,7 @@ def best_gamma(problems: Sequence[RidgeProblem], held: Sequence[RidgeSums]) -> f
     def error(exponent: float) -> float:
         if exponent not in errors:
             gamma = scale * 10.0**exponent
-            found = [sums.squared_error(*p.weights(gamma)) for p, sums in zip(problems, held, strict=True)]
+            found = [rows.squared_error(*p.weights(gamma)) for p, rows in zip(problems, held, strict=True)]
             errors[exponent] = sum(found) if np.all(np.isfinite(found)) else math.inf
         return errors[exponent]
 

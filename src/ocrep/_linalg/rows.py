@@ -128,6 +128,15 @@ class Encoded(NamedTuple):
             return H, rest
         return array_namespace(H).concat([rest[:, :1], H], axis=1), rest[:, 1:]
 
+    def outputs(self, W: Array, b: Array) -> Array:
+        """HW + b."""
+        return array_namespace(W).matmul(as_float64(self.H), W) + b
+
+    def squared_error(self, W: Array, b: Array) -> float:
+        """Σw‖t − hW − b‖² over the rows and targets."""
+        errors = (self.T - self.outputs(W, b)) ** 2
+        return float(array_namespace(errors).sum(errors if self.weight is None else self.weight @ errors))
+
 
 def averages(weights: Array, H: Array) -> Array:
     """weights·H in float64, for one row of weights or several, without a float64 copy of all H."""

@@ -1,16 +1,17 @@
 """`solve`: from rows to their triangular factor, and one for each fold, by the fastest route that is right.
 
-Let A = √w·[1 | H − s | T − s]. Four routes lead to R with RᵀR = AᵀA:
+Let A = √w·[1 | H − s | T − s]. Three routes lead to R with RᵀR = AᵀA:
 
 1. "gram": R is Cholesky's factor of AᵀA. Forming AᵀA is the cheapest thing that can be done with all rows, but it
    squares the condition number: σ_p is right to about ε·κ²/2. The route is taken only if its own spectrum proves γ
    right to 10⁻⁶ and residuals to 10⁻¹⁰·‖T‖ (`gram.proved`), that is, up to κ ≈ 5·10⁴.
-2. "refined", one reading: with R₁ of the first block by reflections, A·R₁⁻¹ is well conditioned if the other rows are
-   like the first; then R = R₂R₁, R₂ from the Gram matrix of A·R₁⁻¹, loses nothing up to κ ≈ 10¹².
-3. "refined", two readings: where a Gram matrix turned out to prove too little, its shifted Cholesky factor is R₁
-   (Fukaya et al., 2020).
-4. "reflections": Householder QR of each block on top of the R so far: slower, and always right. Rows that are a single
-   block take it at once. It needs the rows only once, so `partial_fit`, streams and parts take it.
+2. "refined": with R₁ of the first block by reflections, A·R₁⁻¹ is well conditioned if the other rows are like the
+   first; then R = R₂R₁, R₂ from the Gram matrix of A·R₁⁻¹, loses nothing up to κ ≈ 10¹². Where route 1 was tried and
+   proved too little, the rows are read a second time, and R₁ is the shifted Cholesky factor of that Gram matrix (Fukaya
+   et al., 2020).
+3. "reflections": Householder QR of each block on top of the R so far: slower, and always right. Rows that are a single
+   block take it at once. It needs the rows only once, so `partial_fit`, streams and parts take it, and so do more than
+   `MANY_FOLDS` folds. Rows fewer than features are kept as they are, and solved by HHᵀ (`wide.py`).
 
 A few rows of the first block show which route is promising. With folds, each row belongs to one of them, so their
 matrices cost as much as one; the proofs must then hold for every fold's complement too.
@@ -23,14 +24,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from itertools import accumulate as running
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors, known_folds
-from ocrep._linalg.folds import FoldPlan, split_by_fold
+from ocrep._linalg.folds import FoldPlan, split_by_fold, without_each
 from ocrep._linalg.gram import (
     GramSums,
     PreconditionedSums,
@@ -177,14 +177,8 @@ class ByFold:
         return [sums for sums in self.summaries if sums.counts.n_rows]
 
     def complements(self) -> list[Any]:
-        """For each of two or more filled folds, the sums of all others: added up, since a difference would lose digits.
-
-        The sums of the folds before it and of those behind it merge, so that the price is linear in the folds.
-        """
-        filled = self.filled()
-        before = list(running(filled[:-1], _merge))
-        behind = list(running(filled[:0:-1], lambda a, b: _merge(b, a)))[::-1]
-        return [behind[0], *map(_merge, before, behind[1:]), before[-1]]
+        """For each of two or more filled folds, the sums of all others."""
+        return without_each(self.filled(), _merge)
 
     def factored(self) -> Factored:
         """The factors by reflections."""
@@ -226,56 +220,63 @@ def solve(
 ) -> Factored:
     """Factor rows, and each of their folds.
 
-    `solver="gram"` takes route 1 or raises; `solver="qr"` takes route 4. A fit that is continued takes the route
+    `solver="gram"` takes route 1 or raises; `solver="qr"` takes route 3. A fit that is continued takes the route
     that its checkpoint was saved on.
     """
     stage = None if checkpoint is None else checkpoint.stage
     few_threads = one_blas_thread if (encoder.n_features or math.inf) <= _NARROW else nullcontext
-    opened = None
+    if solver == "gram" and plan is not None and plan.n_folds > MANY_FOLDS:
+        raise ValueError(
+            f"solver='gram' proves γ for at most {MANY_FOLDS} folds, and there are {plan.n_folds}: use fewer folds, or "
+            "solver='auto', which then uses reflections."
+        )
+    block, alone, blocks = None, True, None
+    if solver != "qr" and stage != "reflections" and (plan is None or plan.n_folds <= MANY_FOLDS):
+        block, alone, blocks = first_block(rows, encoder)
 
-    def summarized(start: ByFold, *, saved: bool = True) -> ByFold:
-        nonlocal opened
-        blocks, opened = opened, None
+    def read(start: ByFold, *, saved: bool = True) -> ByFold:
+        """The summaries of all rows. The first reading goes on with the blocks that were opened for the first one."""
+        nonlocal blocks
+        opened, blocks = blocks, None
         if checkpoint is not None and saved:
             return checkpoint.run(start, ChunkEncoder(encoder, start.chunk_size(encoder, 1)))
-        return summarize(rows, encoder, start, blocks)
+        return summarize(rows, encoder, start, opened)
 
-    def preconditioned(empty: PreconditionedSums, *, of_first_block: bool) -> Factored | None:
+    start = None
+    # Rows that are a single block take reflections at once, unless a user insists.
+    if block is not None and (not alone or solver == "gram" or stage is not None):
+        with few_threads():
+            start = _start(block, alone, encoder, intercept, solver, stage)
+
+    of_first_block = isinstance(start, PreconditionedSums)
+    if isinstance(start, GramSums):
+        grams = read(ByFold.of_sums(start, plan))
+        if checkpoint is not None:
+            checkpoint.save(grams)
+        found = _factored(grams, proved, few_threads)
+        if found is not None:
+            return found
+        if solver == "gram":
+            raise ValueError(
+                "solver='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, "
+                "for the products HᵀH and HᵀT alone. Use solver='auto', which then reads the rows again."
+            )
+        total = grams.total()
+        R1 = shifted_root(total.products)
+        start = None if R1 is None else PreconditionedSums.about(R1, total.counts)
+
+    if start is not None:
         # R₁ of the Gram matrix comes after a reading that was saved already.
-        sums = summarized(ByFold.of_sums(empty, plan), saved=of_first_block)
+        sums = read(ByFold.of_sums(start, plan), saved=of_first_block)
         # R₁ of all rows fits all rows. R₁ of the first block may not, and R₁ of either may not fit a single fold.
-        judged = [sums.total()] if plan is None else [sums.total(), *sums.filled()]
-        if (of_first_block or plan is not None) and not all(map(are_alike, judged)):
-            return None
-        return _factored(sums, refined, few_threads)
+        judged = [sums.total()] if of_first_block or plan is not None else []
+        judged += [] if plan is None else sums.filled()
+        if all(map(are_alike, judged)):
+            found = _factored(sums, refined, few_threads)
+            if found is not None:
+                return found
 
-    found = None
-    many_folds = plan is not None and plan.n_folds > MANY_FOLDS
-    if solver != "qr" and stage != "reflections" and not many_folds:
-        block, alone, opened = first_block(rows, encoder)
-        # Rows that are a single block take reflections at once, unless a user insists.
-        if block is not None and (not alone or solver == "gram" or stage is not None):
-            with few_threads():
-                start = _start(block, alone, encoder, intercept, solver, stage)
-            if isinstance(start, PreconditionedSums):
-                found = preconditioned(start, of_first_block=True)
-            elif start is not None:
-                grams = summarized(ByFold.of_sums(start, plan))
-                if checkpoint is not None:
-                    checkpoint.save(grams)
-                found = _factored(grams, proved, few_threads)
-                if found is None and solver == "gram":
-                    raise ValueError(
-                        "solver='gram' cannot promise γ to 1e-6 here: H is too ill conditioned, or the fit too close, "
-                        "for the products HᵀH and HᵀT alone. Use solver='auto', which then reads the rows again."
-                    )
-                total = grams.total()
-                R1 = None if found is not None else shifted_root(total.products)
-                if R1 is not None:
-                    found = preconditioned(PreconditionedSums.about(R1, total.counts), of_first_block=False)
-    if found is not None:
-        return found
-    return summarized(ByFold.reflections(intercept, plan)).factored()
+    return read(ByFold.reflections(intercept, plan)).factored()
 
 
 def _start(
@@ -320,7 +321,8 @@ def _factored(
     complements = rest[: len(filled)]
     of_filled = iter(rest[len(filled) :])
     factors = tuple(next(of_filled) if some.counts.n_rows else None for some in sums.summaries)
-    return Factored(whole[0], known_folds(sums.plan, factors, sums.n_read, complements), whole[1], sums.route)
+    folds = known_folds(FoldFactors(sums.plan, factors, sums.n_read), complements)
+    return Factored(whole[0], folds, whole[1], sums.route)
 
 
 def _merge(one: Any, other: Any) -> Any:

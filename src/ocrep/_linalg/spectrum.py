@@ -47,21 +47,6 @@ if TYPE_CHECKING:
     from ocrep._linalg.wide import RowVectors
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """The output weights of one γ, and how well conditioned they are."""
-
-    weights: Array
-    """Wᵀ, targets × features."""
-    intercept: Array
-    singular_values: Array
-    rank: int
-    condition: float
-    """μ(H)."""
-    regularized_condition: Any
-    """μ(H^reg): a number, or an array of one for each target if γ is."""
-
-
 # V of H = UΣVᵀ, which rows fewer than features never form unless asked.
 RightVectors: TypeAlias = "StoredVectors | RowVectors"
 
@@ -286,20 +271,11 @@ class Spectrum:
         """The unpenalised constant that belongs to `weights(gamma)`; zeros without an intercept."""
         return self.mean_T - array_namespace(self.sigma).matmul(self.mean_H, self.weights(gamma))
 
-    def solution(self, gamma: float | np.ndarray) -> Solution:
-        """What a model of this γ consists of; an array holds one γ for each target."""
+    def solution(self, gamma: float | np.ndarray) -> tuple[Array, Array]:
+        """The output weights W, features × targets, and the constants; an array holds one γ for each target."""
         xp = array_namespace(self.sigma)
-        own = row_of(self, gamma)[0, :]
-        weights = self.right.times(xp.matrix_transpose(self.gain(own)) * self.UtT)
-        condition = to_host(self.condition(own))
-        return Solution(
-            weights=weights.T,
-            intercept=self.mean_T - xp.matmul(self.mean_H, weights),
-            singular_values=self.singular_values,
-            rank=self.rank,
-            condition=float(self.condition()),
-            regularized_condition=condition if isinstance(gamma, np.ndarray) else float(condition[0]),
-        )
+        W = self.right.times(xp.matrix_transpose(self.gain(row_of(self, gamma)[0, :])) * self.UtT)
+        return W, self.mean_T - xp.matmul(self.mean_H, W)
 
 
 def spectrum_of(
@@ -344,8 +320,7 @@ def _as_array(gamma: float | Array, sigma: Array) -> Array:
 
 def row_of(spectrum: Spectrum, gamma: float | np.ndarray) -> Array:
     """One γ for all targets, (1, 1), or one for each, (1, Q), in the library of the spectrum."""
-    xp = array_namespace(spectrum.sigma)
-    return xp.reshape(xp.asarray(gamma, dtype=xp.float64, device=device_of(spectrum.sigma)), (1, -1))
+    return array_namespace(spectrum.sigma).reshape(_as_array(gamma, spectrum.sigma), (1, -1))
 
 
 def summed_as(gamma: Any, values: Array) -> Array:

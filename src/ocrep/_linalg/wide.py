@@ -451,7 +451,8 @@ def _condition_bound(C: Array, R: Array) -> float:
     larger = xp.matmul(large, C)
     small = least_squares_weights(R, times_inverse(b, R))
     smaller = least_squares_weights(R, times_inverse(1.0 * small, R))  # a copy: the first argument is overwritten
-    norms = [float(xp.linalg.vector_norm(x)) for x in (larger, large, smaller, small)]
+    with np.errstate(over="ignore"):  # of rows that are equal but for rounding; then the bound is inf or NaN
+        norms = [float(xp.linalg.vector_norm(x)) for x in (larger, large, smaller, small)]
     return (norms[0] / norms[1] * norms[2] / norms[3]) ** 0.5 if min(norms) > 0.0 else 1.0
 
 

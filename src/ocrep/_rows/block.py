@@ -34,7 +34,7 @@ class Block:
     """The file, block or partition that the rows come from; empty for arrays in memory."""
     part_number: int = 0
     start: int = 0
-    """Rows of the same part that come before."""
+    """The number of the first row within its part."""
     columns: tuple[str, ...] | None = None
     groups: Any = None
     """The group of each row; once it is checked, as a key of 64 bits."""
@@ -89,6 +89,11 @@ class Block:
             weight = np.concatenate([np.ones(len(b)) if b.weight is None else b.weight for b in blocks])
         fold = None if self.fold is None else np.concatenate([block.fold for block in blocks])
         return Block(X, np.concatenate([block.y for block in blocks]), weight, fold=fold)
+
+    @property
+    def place(self) -> str:
+        """The beginning of a sentence about the block."""
+        return f"{self.part}: " if self.part else ""
 
     def row(self, index: int) -> str:
         """The beginning of a sentence about one row."""

@@ -29,11 +29,6 @@ MANY_LABELS = 20
 """The most different integers that are taken for labels rather than quantities where the task is not given."""
 
 
-def place_of(block: Block) -> str:
-    """The beginning of a sentence about a block."""
-    return f"{block.part}: " if block.part else ""
-
-
 def check_shape(shape: tuple[Any, ...], *, place: str = "") -> None:
     """X has rows and columns."""
     if len(shape) != 2:
@@ -74,6 +69,16 @@ def check_numeric(name: str | int, kind: str, *, place: str = "", role: str = "i
             f"{place}column {name!r} holds {kind}, but {role} must be numbers: encode it as numbers, or leave it out "
             "(in ocrep.scan by columns=[…])."
         )
+
+
+def check_readable(name: str, values: Any, role: str | None = None) -> None:
+    """An array has no masked entries, which would be read as numbers, and none of dates where numbers are needed."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array with masked entries, which are missing values: remove or impute such rows."
+        )
+    if role is not None and isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        raise ValueError(f"{name} holds dates or times, but {role} must be numbers: encode them as numbers first.")
 
 
 def text_column(X: Any) -> int:
@@ -118,9 +123,9 @@ def checked(
     that these are all rows.
     """
     if inputs:
-        check_shape(block.X.shape, place=place_of(block))
+        check_shape(block.X.shape, place=block.place)
     others = {"y": block.y, "sample_weight": block.weight, "groups": block.groups}
-    check_lengths(block.X.shape[0], place=place_of(block), **others)
+    check_lengths(block.X.shape[0], place=block.place, **others)
     weight = check_weights(block)
     keys = check_groups(block, groups)
     if whole:
@@ -135,6 +140,14 @@ def checked(
     return block
 
 
+def _first(marked: Array) -> int | None:
+    """The number of the first marked entry, those of a row next to each other; None if there is none."""
+    xp = array_namespace(marked)
+    if not bool(xp.any(marked)):
+        return None
+    return int(xp.argmax(xp.astype(xp.reshape(marked, (-1,)), xp.int8)))
+
+
 def check_inputs(block: Block) -> None:
     """All inputs are finite."""
     values = block.X.data if sparse.issparse(block.X) else block.X
@@ -143,10 +156,9 @@ def check_inputs(block: Block) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if bool(xp.isfinite(xp.sum(values, dtype=xp.float64))):
             return
-    bad = ~xp.isfinite(values)
-    if not bool(xp.any(bad)):
+    first = _first(~xp.isfinite(values))
+    if first is None:
         return
-    first = int(xp.argmax(xp.astype(xp.reshape(bad, (-1,)), xp.int8)))
     if sparse.issparse(block.X):
         row = int(np.searchsorted(block.X.indptr, first, side="right")) - 1
         column = int(block.X.indices[first])
@@ -163,17 +175,18 @@ def check_weights(block: Block) -> Array | None:
     """Weights as float64, one per row: finite and ≥ 0."""
     if block.weight is None:
         return None
-    weight = _as_float64(block.weight, f"{place_of(block)}the weights must be numbers.")
+    weight = _as_float64(block.weight, f"{block.place}the weights must be numbers.")
     if tuple(weight.shape) != (block.X.shape[0],):
         raise ValueError(
-            f"{place_of(block)}sample_weight has the shape {tuple(weight.shape)}, but X has {block.X.shape[0]} rows: "
+            f"{block.place}sample_weight has the shape {tuple(weight.shape)}, but X has {block.X.shape[0]} rows: "
             "give one weight per row."
         )
-    xp = array_namespace(weight)
-    bad = ~((weight >= 0.0) & (weight < 1.0 / SMALLEST))
-    if bool(xp.any(bad)):
-        row = int(xp.argmax(xp.astype(bad, xp.int8)))
-        raise ValueError(f"{block.row(row)}the weight is {float(weight[row])}, but weights must be finite and ≥ 0.")
+    row = _first(~((weight >= 0.0) & (weight < 1.0 / SMALLEST)))
+    if row is not None:
+        value = float(weight[row])
+        if 0.0 <= value < math.inf:
+            raise ValueError(f"{block.row(row)}the weight is {value}, whose squares overflow: scale all weights down.")
+        raise ValueError(f"{block.row(row)}the weight is {value}, but weights must be finite and ≥ 0.")
     return weight
 
 
@@ -182,17 +195,17 @@ def check_groups(block: Block, wanted: bool) -> np.ndarray | None:
     groups = block.groups
     if wanted and groups is None:
         raise ValueError(
-            f"{place_of(block)}The folds go by groups, but these rows have none: give groups= to fit or ocrep.scan."
+            f"{block.place}The folds go by groups, but these rows have none: give groups= to fit or ocrep.scan."
         )
     if groups is not None and not wanted:
         raise ValueError(
-            f"{place_of(block)}Groups were given, but gamma has no folds that go by groups: use gamma='kfold' or "
+            f"{block.place}Groups were given, but gamma has no folds that go by groups: use gamma='kfold' or "
             "'ocrep_cv', or leave groups out."
         )
     if groups is None:
         return None
     if groups.ndim != 1:
-        raise ValueError(f"{place_of(block)}groups has the shape {groups.shape}: give one group per row.")
+        raise ValueError(f"{block.place}groups has the shape {groups.shape}: give one group per row.")
     # NaN and NaT are the values that differ from themselves.
     missing = groups != groups if groups.dtype.kind in "fmM" else [is_missing(group) for group in groups.tolist()]
     if np.any(missing):
@@ -200,7 +213,7 @@ def check_groups(block: Block, wanted: bool) -> np.ndarray | None:
     try:
         return keys_of(groups)
     except TypeError:
-        raise ValueError(f"{place_of(block)}groups must be numbers or texts, one per row.") from None
+        raise ValueError(f"{block.place}groups must be numbers or texts, one per row.") from None
 
 
 def is_missing(label: Any) -> bool:
@@ -218,7 +231,7 @@ def check_labels(block: Block) -> Array:
         return _check_indicators(y, block)
     if y.ndim != 1:
         raise ValueError(
-            f"{place_of(block)}y has the shape {tuple(y.shape)}, but a classifier needs one label per row, or a column "
+            f"{block.place}y has the shape {tuple(y.shape)}, but a classifier needs one label per row, or a column "
             "of 0 and 1 for each label. Unknown label type."
         )
     if not isinstance(y, np.ndarray):  # on a device labels are numbers
@@ -226,10 +239,11 @@ def check_labels(block: Block) -> Array:
         if xp.isdtype(y.dtype, "real floating"):
             _check_whole(y, block)
         return xp.astype(y, xp.int64)
-    if y.dtype.kind == "O":
-        missing = next((row for row, label in enumerate(y.tolist()) if is_missing(label)), None)
-        if missing is not None:
-            raise ValueError(f"{block.row(missing)}the label is missing: remove such rows. Input y contains NaN.")
+    if y.dtype.kind in "OmM":
+        missing = [is_missing(label) for label in y.tolist()] if y.dtype.kind == "O" else np.isnat(y)
+        if np.any(missing):
+            row = int(np.argmax(missing))
+            raise ValueError(f"{block.row(row)}the label is missing: remove such rows. Input y contains NaN.")
     if y.dtype.kind == "f":
         _check_whole(y, block)
     return y
@@ -239,9 +253,9 @@ def _check_indicators(y: Array, block: Block) -> Array:
     """Columns of 0 and 1, which say whether a row has the label of the column."""
     xp = array_namespace(y) if not isinstance(y, np.ndarray) else np
     # Written so that NaN and texts fail too.
-    wrong = ~((y == 0) | (y == 1))
-    if bool(xp.any(wrong)):
-        row, column = divmod(int(xp.argmax(xp.astype(xp.reshape(wrong, (-1,)), xp.int8))), y.shape[1])
+    first = _first(~((y == 0) | (y == 1)))
+    if first is not None:
+        row, column = divmod(first, y.shape[1])
         raise ValueError(
             f"{block.row(row)}y has {y.shape[1]} columns, each of which says whether a row has a label, but column "
             f"{column} holds {to_host(y[row : row + 1, column])[0]!s} and not 0 or 1: give one label per row, or "
@@ -253,20 +267,18 @@ def _check_indicators(y: Array, block: Block) -> Array:
 def check_numbers(block: Block) -> Array:
     """Targets as finite numbers."""
     y = check_targets(block.y)
+    check_readable(f"{block.place}y", y, "the targets of a regression")
     if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf":
-        y = _as_float64(
-            y, f"{place_of(block)}the targets must be numbers: regression cannot learn texts or categories."
-        )
+        y = _as_float64(y, f"{block.place}the targets must be numbers: regression cannot learn texts or categories.")
     if y.ndim not in (1, 2):
         raise ValueError(
-            f"{place_of(block)}y has the shape {tuple(y.shape)}, but regression needs one number per row, or one "
+            f"{block.place}y has the shape {tuple(y.shape)}, but regression needs one number per row, or one "
             "column per target."
         )
     xp = array_namespace(y)
-    bad = ~xp.isfinite(y)
-    if bool(xp.any(bad)):
-        bad = bad if bad.ndim == 1 else xp.any(bad, axis=1)
-        row = int(xp.argmax(xp.astype(bad, xp.int8)))
+    first = _first(~xp.isfinite(y))
+    if first is not None:
+        row = first if y.ndim == 1 else first // y.shape[1]
         raise ValueError(f"{block.row(row)}the target is NaN or infinity: remove such rows. Input y contains NaN.")
     return y
 
@@ -275,9 +287,24 @@ def check_target_shape(block: Block, shape: tuple[int, ...], *, where: str) -> N
     """Targets have the shape of others, without their rows."""
     if tuple(block.y.shape[1:]) != shape:
         raise ValueError(
-            f"{place_of(block)}y has the shape {tuple(block.y.shape)}, but {where} it has "
+            f"{block.place}y has the shape {tuple(block.y.shape)}, but {where} it has "
             f"{f'{shape[0]} columns' if shape else 'one axis'}."
         )
+
+
+def warn_of_first_block(survey: Any) -> None:
+    """Columns that are constant in the first block of a stream, whose range scales all rows, never count."""
+    constant = np.flatnonzero(survey.low == survey.high)
+    if not len(constant):
+        return
+    place = int(constant[0])
+    name = repr(survey.columns[place]) if survey.columns else str(place)
+    others = f" and {len(constant) - 1} more have" if len(constant) > 1 else " has"
+    warnings.warn(
+        f"Column {name}{others} one value only in the first block, whose range scales all rows: later values would "
+        "not count. Give input_scaling=(low, high), or a first block in which all columns vary.",
+        stacklevel=5,  # whoever calls `fit` or `partial_fit`
+    )
 
 
 def check_within(block: Block, low: np.ndarray, high: np.ndarray, observed: tuple[np.ndarray, np.ndarray]) -> None:
@@ -288,7 +315,7 @@ def check_within(block: Block, low: np.ndarray, high: np.ndarray, observed: tupl
         column = int(np.argmax(outside))
         value = least[column] if least[column] < low[column] else largest[column]
         raise ValueError(
-            f"{place_of(block)}column {block.column(column)} holds {value:g}, outside the range {low[column]:g} to "
+            f"{block.place}column {block.column(column)} holds {value:g}, outside the range {low[column]:g} to "
             f"{high[column]:g} that was surveyed: survey all parts, or give the model input_scaling=(low, high)."
         )
 
@@ -330,10 +357,9 @@ def warn_of_column() -> None:
 
 def _check_whole(y: Array, block: Block) -> None:
     xp = array_namespace(y)
-    bad = ~(xp.isfinite(y) & (y == xp.floor(y)))
-    if not bool(xp.any(bad)):
+    row = _first(~(xp.isfinite(y) & (y == xp.floor(y))))
+    if row is None:
         return
-    row = int(xp.argmax(xp.astype(bad, xp.int8)))
     label = float(y[row])
     if math.isnan(label):
         raise ValueError(f"{block.row(row)}the label is missing: remove such rows. Input y contains NaN.")
@@ -360,6 +386,7 @@ def _as_float64(values: Any, otherwise: str) -> Array:
 def checked_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Check inputs as scikit-learn does; inputs on a device are not copied to the host."""
     if not on_device(X):
+        check_readable("X", X, "inputs")
         return validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
     X = as_real(X, "X")
     check_shape(X.shape)
@@ -392,6 +419,7 @@ def as_weights(sample_weight: Any, X: Any) -> Array:
     if not on_device(X):
         if np.isscalar(sample_weight):
             return np.full(X.shape[0], sample_weight)
+        check_readable("sample_weight", sample_weight, "weights")
         return np.asarray(host_array(sample_weight))
     if isinstance(sample_weight, int | float):
         xp = array_namespace(X)

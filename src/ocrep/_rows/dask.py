@@ -1,10 +1,10 @@
-"""Rows of Dask collections, worked on where they lie; only summaries of them are sent and merged, in a tree.
+"""Rows of Dask collections, worked on where they lie; their summaries are sent and merged, in a tree.
 
 One graph does a whole accumulation. Each partition has one node, in which its rows are made (read, computed) and
-summarized, so that rows never travel; eight summaries at a time are merged, on whichever worker has them. For that, the
-tasks of the collections' own graph are sorted: a task that serves one partition alone is fused into its node
-(`_own_tasks`), and tasks that several partitions use stay nodes of their own. `compute` sees one key, the root of the
-tree.
+summarized, so that rows stay where they are, but for a sample and the first block; eight summaries at a time are
+merged, on whichever worker has them. For that, the tasks of the collections' own graph are sorted: a task that serves
+one partition alone is fused into its node (`_own_tasks`), and tasks that several partitions use stay nodes of their
+own. `compute` sees one key, the root of the tree.
 
 A partition is `MemoryRows` on its worker, so that checks, surveys and routes are the same code as for arrays. What the
 collection declares of its columns and types is compared with what a partition really holds.
@@ -218,6 +218,11 @@ def lazily(function: Callable[..., Any], model: Any, X: Any, like: np.ndarray) -
     return X.map_blocks(function, model=model, like=like, meta=like, dtype=like.dtype, **shape)
 
 
+def partition(collection: Any, number: int) -> Any:
+    """The rows of one partition of a frame or series, computed."""
+    return compute(collection.partitions[number])[0]
+
+
 def described(X: Any) -> tuple[Any, np.dtype]:
     """What is known of X without computing it: something with its columns and no rows, and its type as a float."""
     kind = _kind("X", X)
@@ -361,7 +366,7 @@ class Declared:
 
 
 class DaskRows(Rows):
-    """Dask arrays, or dataframes and series, whose partitions belong together; only summaries of rows come here."""
+    """Dask arrays, or dataframes and series, whose partitions belong together."""
 
     local = False
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -23,7 +23,7 @@ from ocrep._files.formats import DataError, changed_file, check_columns, paths_o
 from ocrep._files.readers import Reader, is_address, reader_of, readers_at, readers_of_dataset
 from ocrep._rows.block import Block, skip_rows
 from ocrep._rows.checks import check_numeric, check_shape
-from ocrep._rows.sources import Source
+from ocrep._rows.sources import Roles, Source
 from ocrep._rows.survey import Range
 
 _KIND_NAMES = {
@@ -35,21 +35,6 @@ _KIND_NAMES = {
     "time": "dates or times",
     "other": "other",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """Which columns are what."""
-
-    inputs: tuple[str, ...]
-    targets: tuple[str, ...] = ()
-    weight: str | None = None
-    groups: str | None = None
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """All columns that are not inputs."""
-        return (*self.targets, *(name for name in (self.weight, self.groups) if name is not None))
 
 
 class FileSource(Source):
@@ -65,12 +50,12 @@ class FileSource(Source):
         groups: str | None = None,
         text_labels: bool | None = None,
     ) -> None:
-        self._parts = list(parts)
+        self.readers = list(parts)
         targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
-        self._roles = Roles((), targets, sample_weight, groups)
+        self.roles = Roles((), targets, sample_weight, groups)
         self.grouped = groups is not None
         self._one_target = isinstance(target, str)
-        self._given_columns = None if columns is None else tuple(columns)
+        self.given_columns = None if columns is None else tuple(columns)
         self._text_labels = text_labels
 
     @classmethod
@@ -91,46 +76,46 @@ class FileSource(Source):
     @cached_property
     def _types(self) -> dict[str, Any]:
         """The first file's columns and Arrow types; the other files must have the same."""
-        schema = self._parts[0].schema()
+        schema = self.readers[0].schema()
         return dict(zip(schema.names, schema.types, strict=True))
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        others = set(self._roles.others)
-        return self._given_columns or tuple(name for name in self._types if name not in others)
+        others = set(self.roles.others)
+        return self.given_columns or tuple(name for name in self._types if name not in others)
 
     def check(self) -> None:
         """Compare the columns of all files."""
         if not self.columns:
-            check_shape((self._parts[0].n_rows(), 0), place=f"{self._parts[0].name}: ")
-        roles = [*self.columns, *self._roles.others]
-        for part in self._parts:
+            check_shape((self.readers[0].n_rows(), 0), place=f"{self.readers[0].name}: ")
+        roles = [*self.columns, *self.roles.others]
+        for part in self.readers:
             schema = part.schema()
             kinds = dict(zip(schema.names, map(_kind, schema.types), strict=True))
             check_columns(part.name, roles, schema.names)
-            if self._given_columns is None:
-                _check_no_more(part.name, roles, schema.names, self._parts[0].name)
+            if self.given_columns is None:
+                _check_no_more(part.name, roles, schema.names, self.readers[0].name)
             for name in roles:
-                if name in self._roles.targets or name == self._roles.groups:
+                if name in self.roles.targets or name == self.roles.groups:
                     self._check_same_kind(part, name, kinds[name])
                 else:
-                    role = "weights" if name == self._roles.weight else "inputs"
+                    role = "weights" if name == self.roles.weight else "inputs"
                     check_numeric(name, kinds[name], place=f"{part.name}: ", role=role)
 
     def _check_same_kind(self, part: Reader, name: str, kind: str) -> None:
         first = _kind(self._types[name])
         if kind not in ("unknown", first, "other") and first != "unknown":
             raise DataError(
-                f"{part.name}: column {name!r} holds {kind}, but {first} in {self._parts[0].name}: make them the same."
+                f"{part.name}: column {name!r} holds {kind}, but {first} in {self.readers[0].name}: make them the same."
             )
 
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """Batches as the files give them; whole files are skipped by their stated sizes."""
-        return self._read(replace(self._roles, inputs=self.columns if inputs else ()), skip)
+        return self._read(replace(self.roles, inputs=self.columns if inputs else ()), skip)
 
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
         wanted = self.columns if columns is None else tuple(columns)
-        for part in self._parts:
+        for part in self.readers:
             schema = part.schema()
             check_columns(part.name, wanted, schema.names)
             for name in wanted:
@@ -140,7 +125,7 @@ class FileSource(Source):
     def n_rows(self) -> int | None:
         """The sum of what the files state, if all do."""
         counts = []
-        for part in self._parts:
+        for part in self.readers:
             with part.reading():
                 counts.append(part.n_rows())
         return None if None in counts else sum(count for count in counts if count is not None)
@@ -148,10 +133,10 @@ class FileSource(Source):
     def stated_range(self) -> Range | None:
         """The union of what the files state."""
         # Rows of zero weight have no part in the range, but in the files' statistics.
-        if self._roles.weight is not None:
+        if self.roles.weight is not None:
             return None
         ranges = []
-        for part in self._parts:
+        for part in self.readers:
             with part.reading():
                 ranges.append(part.stated_range(self.columns))
             if ranges[-1] is None:
@@ -161,28 +146,28 @@ class FileSource(Source):
 
     def fingerprints(self) -> tuple[str, ...]:
         """Paths with sizes and times, and what is read from them: the same file has other rows for another target."""
-        return tuple(f"{part.fingerprint()} {self._roles}" for part in self._parts)
+        return tuple(f"{part.fingerprint()} {self.roles}" for part in self.readers)
 
     def check_unchanged(self, fingerprints: Sequence[str]) -> None:
-        for part, before, now in zip(self._parts, fingerprints, self.fingerprints(), strict=True):
+        for part, before, now in zip(self.readers, fingerprints, self.fingerprints(), strict=True):
             if before != now:
                 raise changed_file(part.name)
 
     def _read(self, roles: Roles, skip: int) -> Iterator[Block]:
         first = 0
-        while skip and first < len(self._parts):
-            with self._parts[first].reading():
-                stated = self._parts[first].n_rows()
+        while skip and first < len(self.readers):
+            with self.readers[first].reading():
+                stated = self.readers[first].n_rows()
             if stated is None or stated > skip:
                 break
             first += 1
             skip -= stated
         # The rows of a file in which the reading begins are read and left out, since only whole files can be skipped.
-        blocks = chain.from_iterable(self._blocks_of(number, roles) for number in range(first, len(self._parts)))
+        blocks = chain.from_iterable(self._blocks_of(number, roles) for number in range(first, len(self.readers)))
         yield from skip_rows(blocks, skip)
 
     def _blocks_of(self, number: int, roles: Roles) -> Iterator[Block]:
-        part = self._parts[number]
+        part = self.readers[number]
         names = list(dict.fromkeys([*roles.inputs, *roles.others]))
         start = 0
         with part.reading():
@@ -205,15 +190,15 @@ class FileSource(Source):
 
     def _text_type(self, name: str) -> Any:
         """The Arrow type that a column of a text file is read as."""
-        if name in self._roles.targets and self._text_labels is not None:
+        if name in self.roles.targets and self._text_labels is not None:
             if self._text_labels:
                 return pyarrow.string()
             if _kind(self._types[name]) == "booleans":
                 return pyarrow.bool_()
-        if name in self._roles.targets and types.is_integer(self._types[name]):
+        if name in self.roles.targets and types.is_integer(self._types[name]):
             return pyarrow.string()  # a later row may hold 2.5, and float64 does not hold every whole number
         kind = _kind(self._types.get(name, pyarrow.null()))
-        if name == self._roles.groups and kind == "dates or times":
+        if name == self.roles.groups and kind == "dates or times":
             return pyarrow.string()
         return {"texts": pyarrow.string(), "booleans": pyarrow.bool_()}.get(kind, pyarrow.float64())
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array, validate_data
 from ocrep._linalg.arrays import array_namespace, to_host
 from ocrep._linalg.rows import Encoded, EncodedRows, Encoder
 from ocrep._rows.block import Block, as_real, host_array, on_device, on_device_of
-from ocrep._rows.checks import as_weights, check_numeric, check_shape, checked, text_column
+from ocrep._rows.checks import as_weights, check_numeric, check_readable, check_shape, checked, text_column
 from ocrep._rows.survey import Needs, Survey
 
 # ------------------------------------------------------------------------------
@@ -104,6 +104,7 @@ class MemoryRows(Rows):
         self._given = X, y, sample_weight
         self._groups = None
         if groups is not None:  # on the host, wherever the rows are
+            check_readable("groups", groups)
             self._groups = to_host(groups) if on_device(groups) else np.asarray(groups)
         self.grouped = groups is not None
         self._part = part
@@ -177,6 +178,8 @@ def _on_host(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, Any
         if getattr(X, "dtypes", None) is not None:  # a data frame of pandas or polars
             for name, dtype in zip(X.columns, X.dtypes, strict=True):
                 check_numeric(name, kind_of(dtype))
+    check_readable("X", X, "inputs")
+    check_readable("y", y)
     # scikit-learn converts; shapes and values are checked in `checks`, with the same messages for rows of every kind.
     options: dict[str, Any] = {
         "ensure_all_finite": False,
@@ -225,7 +228,7 @@ def _on_device(X: Any, y: Any, sample_weight: Any, needs: Needs) -> tuple[Any, A
 # Rows that need no encoding.
 
 
-def encoded_arrays(block: Block, *, labels: bool = False, several: bool = False) -> EncodedRows:
+def encoded_arrays(block: Block, *, labels: bool = False) -> EncodedRows:
     """Rows whose X is H and whose y is T already, for what reads encoded rows."""
     encoder = Encoder(
         code=unchanged,
@@ -234,7 +237,6 @@ def encoded_arrays(block: Block, *, labels: bool = False, several: bool = False)
         n_features=block.X.shape[1] if isinstance(block.X, np.ndarray) else None,
         n_targets=block.y.shape[1],
         labels=labels,
-        several=several,
     )
     return EncodedRows(MemoryRows.of_block(block), encoder)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,22 @@ from ocrep._rows.checks import check_lengths, check_numeric, check_shape, text_c
 from ocrep._rows.survey import Range
 
 
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which columns are what."""
+
+    inputs: tuple[str, ...]
+    """Empty for all that have no other role."""
+    targets: tuple[str, ...] = ()
+    weight: str | None = None
+    groups: str | None = None
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """All columns that are not inputs."""
+        return (*self.targets, *(name for name in (self.weight, self.groups) if name is not None))
+
+
 class Source(ABC):
     """Rows in blocks of any size."""
 
@@ -29,8 +46,8 @@ class Source(ABC):
     """Whether the rows can be read only once."""
     grouped: bool | None = False
     """Whether the rows have groups; None where only the first block shows it."""
-    range_is_observed: bool = False
-    """Whether the stated range was found by looking at all rows, and need not be checked again."""
+    typical: Block | None = None
+    """Some rows that stand for all of them, where looking at all would cost one more reading."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -161,6 +178,16 @@ class IterableSource(Source):
         self.grouped = True if groups is not None else None  # tuples may have groups in the fourth place
         self.once = not callable(iterable) and iter(iterable) is iterable
 
+    @property
+    def roles(self) -> Roles:
+        """Which columns of frames are what."""
+        targets = () if self._target is None else (self._target,) if isinstance(self._target, str) else self._target
+        return Roles(self._columns or (), tuple(targets), self._weight, self._groups)
+
+    def items(self) -> Iterable[Any]:
+        """What the iterable gives, from the beginning."""
+        return self._iterable() if callable(self._iterable) else self._iterable
+
     def blocks(self, *, inputs: bool = True, skip: int = 0) -> Iterator[Block]:
         """The blocks as they come; empty ones are left out."""
         yield from skip_rows(self._each(self._training_block), skip)
@@ -182,7 +209,7 @@ class IterableSource(Source):
                 "a function that makes one."
             )
         self._read = True
-        items = self._iterable() if callable(self._iterable) else self._iterable
+        items = self.items()
         if not isinstance(items, Iterable):
             raise TypeError(f"The function that ocrep.scan was given must return blocks, and not {items!r}.")
         for number, item in enumerate(items):

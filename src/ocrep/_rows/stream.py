@@ -24,7 +24,7 @@ from scipy import sparse
 
 from ocrep._documentation import shown_in_short
 from ocrep._rows.block import Block, recut
-from ocrep._rows.checks import check_columns, check_counts, checked, is_missing, place_of
+from ocrep._rows.checks import check_columns, check_counts, checked, is_missing
 from ocrep._rows.memory import Rows
 from ocrep._rows.sources import ArraySource, IterableSource, Source, is_on_disk
 from ocrep._rows.survey import Needs, Range, Survey
@@ -235,6 +235,7 @@ class ScanRows(Rows):
         self._range: Range | None = None
         self._fingerprints: tuple[str, ...] = ()
         self._dtype = np.dtype(np.float64)
+        self._needs = Needs(labels=False, range=False)
 
     def check(self, needs: Needs) -> int | None:
         """Let the source check what it can without reading rows."""
@@ -249,8 +250,7 @@ class ScanRows(Rows):
         self._fingerprints = self.fingerprints()
         first = self._first_block()
         self._first = None  # not kept: it may be large
-        self._labels = needs.labels
-        self._grouped = needs.groups
+        self._needs = needs
         self._n_inputs = first.X.shape[1]
         self._columns = first.columns
         first = checked(first, labels=needs.labels, groups=needs.groups)
@@ -288,8 +288,8 @@ class ScanRows(Rows):
                 self._check_stated_range(block)
             block = checked(
                 replace(block, first=done),
-                labels=self._labels,
-                groups=self._grouped,
+                labels=self._needs.labels,
+                groups=self._needs.groups,
                 shape=self._target_shape,
                 inputs=inputs,
             )
@@ -317,6 +317,8 @@ class ScanRows(Rows):
         """The first rows; a source that can be read only once gives them again when it is read on."""
         if self._first is None:
             self.scan.source.check()
+            if self.scan.source.typical is not None:
+                return self.scan.source.typical
             blocks = self.scan.source.blocks()
             self._first = next(blocks, None)
             if self._first is None:
@@ -333,14 +335,16 @@ class ScanRows(Rows):
         look = replace(needs, totals=counted)
         # The first block gives types and shapes, and stands for all rows where they can be read only once.
         survey = Survey.of(first, replace(needs, totals=False, groups=False))
-        if not self.once and (needs.range or counted or needs.groups or needs.sample):
+        if source.typical is not None:
+            survey = self._survey_of_typical(source.typical, look)
+        elif not self.once and (needs.range or counted or needs.groups or needs.sample):
             # Rows of a class of weight 0 have no part in the range, but files state the range of all rows.
             ask = needs.range and needs.weigh is None and not needs.sample
             stated = source.stated_range() if ask else None
             if needs.sample or (needs.range and stated is None):
                 survey = self._survey_of_all(look)
             else:
-                self._range = None if source.range_is_observed else stated
+                self._range = stated
                 low, high = stated or survey.range
                 known = survey
                 # Targets and groups are read without the inputs, which are most of a file.
@@ -348,6 +352,15 @@ class ScanRows(Rows):
                     known = self._survey_of_all(replace(look, range=False), inputs=False)
                 survey = replace(known, low=low, high=high, dtype=survey.dtype, columns=survey.columns)
         return survey if not needs.labels or classes is None else _with_classes(survey, classes)
+
+    def _survey_of_typical(self, typical: Block, needs: Needs) -> Survey:
+        """What some rows say of all of them."""
+        survey = Survey.of(checked(typical, labels=needs.labels, groups=needs.groups), needs)
+        if survey.sample is None:
+            return survey
+        # A sample that is not full would be taken for all rows.
+        full = min(survey.sample.size, len(survey.sample.hashes))
+        return replace(survey, sample=replace(survey.sample, size=full))
 
     def _survey_of_all(self, needs: Needs, *, inputs: bool = True) -> Survey:
         classes = None if self.scan.classes is None else self.scan.classes.tolist()
@@ -358,7 +371,7 @@ class ScanRows(Rows):
                 unknown = [label for label in survey.labels.tolist() if label not in classes]
                 if unknown:
                     raise ValueError(
-                        f"{place_of(block)}the label {unknown[0]!r} is not among the classes {classes}: name all "
+                        f"{block.place}the label {unknown[0]!r} is not among the classes {classes}: name all "
                         "labels as classes=[…]."
                     )
             return survey

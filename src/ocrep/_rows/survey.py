@@ -89,20 +89,16 @@ class RowSample:
         groups = None if block.groups is None else block.groups[rows]
         return cls(size, hashes[rows], inputs, None if y is None else y[rows], weight, labels, every_label, groups)
 
+    @property
+    def block(self) -> Block:
+        """The rows of the sample as one checked block."""
+        return Block(self.X, self.y, self.weight, groups=self.groups)
+
     def first(self, size: int, *, every_label: bool = False) -> RowSample:
         """The sample of at most `size` rows, and of a few rows of every label if that is asked for."""
         size = min(size, self.size)
         kept, weight = _kept(self.hashes, self.y, self.weight, size, every_label=every_label)
-        return replace(
-            self,
-            hashes=self.hashes[kept],
-            X=self.X[kept],
-            y=None if self.y is None else self.y[kept],
-            groups=None if self.groups is None else self.groups[kept],
-            weight=weight,
-            size=size,
-            every_label=every_label,
-        )
+        return replace(self.of_rows(kept), weight=weight, size=size, every_label=every_label)
 
     def of_rows(self, rows: np.ndarray) -> RowSample:
         """Some of the rows of the sample, by their numbers or a mask."""

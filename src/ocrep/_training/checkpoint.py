@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 import numpy as np
 from scipy import sparse
@@ -19,8 +19,10 @@ from ocrep._linalg.rows import ChunkEncoder
 from ocrep._linalg.solve import ByFold, Route
 from ocrep._rows.block import Block
 from ocrep._rows.memory import Rows
-from ocrep._training.recipe import Learned, Recipe
 from ocrep._training.targets import Labels
+
+if TYPE_CHECKING:
+    from ocrep._training.recipe import Learned, Recipe
 
 # ------------------------------------------------------------------------------
 # Fingerprints: hashes of all that decides a summary of rows, but for the rows.
@@ -71,7 +73,7 @@ class Saved:
     """A pass over the rows, part of the way."""
 
     stage: str
-    """The route: it says what `arrays` are."""
+    """The route (`_linalg/solve.py`) whose summaries `arrays` holds."""
     n_rows: int
     """Rows that are in `arrays`, counted from the beginning."""
     digest: str

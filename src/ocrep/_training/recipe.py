@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
@@ -16,10 +16,12 @@ from sklearn.utils.validation import _num_samples
 
 from ocrep import rules
 from ocrep._errors import pick
+from ocrep._layers.hidden_map import HiddenMap, JoinedMap
 from ocrep._layers.random_layer import (
     LEARNED,
     JoinedLayers,
     RandomLayer,
+    check_flag,
     check_layer,
     check_nested,
     check_size,
@@ -27,7 +29,7 @@ from ocrep._layers.random_layer import (
 )
 from ocrep._linalg.arrays import Array
 from ocrep._linalg.folds import FoldPlan
-from ocrep._linalg.parallel import BLOCK_ENTRIES
+from ocrep._linalg.parallel import block_rows
 from ocrep._linalg.rows import Encoded, Encoder
 from ocrep._linalg.solve import SOLVERS
 from ocrep._rows.block import MOST_GROUPS, Block, host_array, is_dask
@@ -85,6 +87,7 @@ class Recipe:
     ) -> Recipe:
         """Check the parameters, each by itself and against the others."""
         rule = rule_of(gamma, per_target)
+        check_flag("fit_intercept", intercept)
         if solver not in SOLVERS:
             pick("solver", solver, dict.fromkeys(SOLVERS))
         if calibrate not in (None, "loo"):
@@ -310,13 +313,12 @@ def check_candidates(recipes: Sequence[Recipe], rows: Rows, *, sampled: bool) ->
         check_rows(replace(recipe, calibrate=None) if sampled else recipe, rows)
 
 
-def check_stream(recipe: Recipe, *, first: bool) -> None:
+def check_stream(recipe: Recipe) -> None:
     """Raise if `partial_fit`, which sees each block once, cannot give what the recipe asks for."""
     _check_read_again(recipe)
     for demand in demands_of(recipe):
-        # A rule that reads rows may be asked for later, with `fit`; the size is chosen already after a first `fit`.
-        refused = demand.parameter == "calibrate" if demand.again else first or demand.parameter != "n_hidden"
-        if refused:
+        # A rule that reads rows may be asked for later, with `fit`.
+        if not demand.again or demand.parameter == "calibrate":
             _raise(demand, "partial_fit sees one block at a time: use fit, or")
 
 
@@ -361,7 +363,8 @@ class Division:
             return None
         if plan.split == "blocks":
             division = cls(plan, None if plan.block_length is not None else n_rows)
-            division.check_endless(n_rows is None)
+            if n_rows is None:
+                division.check_endless()
             return division
         if groups is None:
             return cls(plan)
@@ -384,9 +387,9 @@ class Division:
             row = int(np.arange(len(block.groups))[rows][np.argmax(unknown)])
             raise ValueError(f"{block.row(row)}the group was not surveyed: survey all parts.")
 
-    def check_endless(self, endless: bool) -> None:
-        """Raise if the number of all rows decides, and it is not known, or more rows are to come."""
-        if endless and self.plan.split == "blocks" and self.plan.block_length is None:
+    def check_endless(self) -> None:
+        """Raise if the number of all rows decides, where it is not known or more rows are to come."""
+        if self.plan.split == "blocks" and self.plan.block_length is None:
             raise ValueError(
                 "split='blocks' divides all rows evenly, and here their number is not known before they are read: give "
                 "the length of a block, as in rules.KFold(split='blocks', block_length=1000)."
@@ -421,40 +424,60 @@ def folds_by_splitter(cv: Any, X: Any, y: Any, groups: Any) -> np.ndarray:
     A row must be tested on once, and each split must train on all other rows, since errors come from one factor per
     fold.
     """
+    is_splitter = hasattr(cv, "split") and not isinstance(cv, str)
+    if not is_splitter and (isinstance(cv, str) or not isinstance(cv, Iterable)):
+        raise ValueError(f"cv={cv!r} must be a number of folds ≥ 2, or a splitter such as KFold(5).")
+    given = "cv"  # the arrays of a list would be pages long, and so may be those of a PredefinedSplit
+    if is_splitter:
+        text = f"cv={cv!r}"
+        given = text if len(text) <= 100 else f"cv={type(cv).__name__}(...)"
     if is_dask(X) or isinstance(X, Scan):
         raise ValueError(
-            f"cv={cv!r} divides rows by their numbers, and these rows are not in memory: give cv a number of folds, "
+            f"{given} divides rows by their numbers, and these rows are not in memory: give cv a number of folds, "
             "and groups= for folds by groups."
         )
     n_rows = _num_samples(X)
     fold = np.full(n_rows, -1)
     n_folds = 0
-    splits = check_cv(cv).split(host_array(X), host_array(y), groups)
-    for n_folds, (train, test) in enumerate(splits, start=1):
+
+    def splits() -> Iterator[tuple[Any, Any]]:
+        try:
+            yield from check_cv(cv).split(host_array(X), host_array(y), groups)
+        except ValueError as error:
+            raise ValueError(
+                f"{given} cannot divide these {n_rows} rows ({str(error).rstrip('.')}): give another splitter, such as "
+                "KFold(3), or the groups or labels that it divides by."
+            ) from error
+
+    for n_folds, (train, test) in enumerate(splits(), start=1):
         tested = np.zeros(n_rows, dtype=bool)
         trained = np.zeros(n_rows, dtype=bool)
-        tested[test] = True
-        trained[train] = True
+        try:
+            tested[test] = True
+            trained[train] = True
+        except IndexError:
+            raise ValueError(
+                f"{given} divides other rows than the {n_rows} of X: give a splitter for these rows, such as KFold(3)."
+            ) from None
         twice = np.flatnonzero(tested & (fold >= 0))
         if len(twice):
             raise ValueError(
-                f"cv={cv!r} tests on row {twice[0] + 1} in two splits, but each row must be held out once: use a "
+                f"{given} tests on row {twice[0] + 1} in two splits, but each row must be held out once: use a "
                 "splitter such as KFold or GroupKFold, without repeats."
             )
         if np.any(trained == tested):
+            row = int(np.argmax(trained == tested))
+            how = "for training and for testing" if tested[row] else "neither for training nor for testing"
             raise ValueError(
-                f"cv={cv!r} uses row {np.argmax(trained == tested) + 1} neither for training nor for testing in split "
-                f"{n_folds}, or for both; each split must train on all rows that it does not test on: use a splitter "
-                "such as KFold or GroupKFold."
+                f"{given} uses row {row + 1} {how} in split {n_folds}, but each split must train on exactly the rows "
+                "that it does not test on: use a splitter such as KFold or GroupKFold."
             )
         fold[tested] = n_folds - 1
     if n_folds < 2:
-        raise ValueError(
-            f"cv={cv!r} makes {n_folds} split(s), and at least two are needed; of a generator, give a list."
-        )
+        raise ValueError(f"{given} makes {n_folds} split(s), and at least two are needed; of a generator, give a list.")
     if np.any(fold < 0):
         raise ValueError(
-            f"cv={cv!r} never tests on row {np.argmax(fold < 0) + 1}, but each row must be held out once: use a "
+            f"{given} never tests on row {np.argmax(fold < 0) + 1}, but each row must be held out once: use a "
             "splitter such as KFold or GroupKFold."
         )
     return fold
@@ -486,7 +509,9 @@ class Learned:
         """Draw the layer, learn the targets, and see how rows are divided; `n_rows` is the number of all of them."""
         targets, layer, n_inputs = recipe.targets.learn(survey), recipe.layer, len(survey.low)
         if layer is not None:
-            sample = survey.sample and targets.weighted(survey.sample)
+            sample = survey.sample
+            if sample is not None and isinstance(targets, Labels):
+                sample = targets.weighted(sample)
             layer.draw(n_inputs, survey.dtype, (survey.low, survey.high), sample, metric)
             layer.n_features_in_ = n_inputs
             if survey.columns is not None:
@@ -506,6 +531,15 @@ class Learned:
         """The hidden layer of a network that is not a stack."""
         assert isinstance(self.layer, RandomLayer)
         return self.layer
+
+    @property
+    def maps(self) -> list[tuple[HiddenMap, slice]]:
+        """The hidden layer as a function of the inputs, with the columns of its features; of a stack, its layers."""
+        if self.layer is None:
+            return []
+        layers = self.layer.layers if isinstance(self.layer, JoinedLayers) else (self.layer,)
+        maps = tuple(layer.map_ for layer in layers)
+        return list(zip(maps, JoinedMap(maps).columns, strict=True))
 
     @property
     def n_features(self) -> int:
@@ -543,17 +577,8 @@ class Learned:
 
     def unweighted(self) -> Learned:
         """The same maps without the weights of classes, for counting errors."""
-        return replace(self, targets=self.targets.unweighted())
+        return replace(self, targets=self.targets.unweighted()) if isinstance(self.targets, Labels) else self
 
     def leading(self, n_hidden: int) -> Learned:
         """The same maps with only the first hidden units."""
         return replace(self, layer=self.one_layer.take(slice(n_hidden)))
-
-
-def block_rows(n_features: int, n_others: int = 0, *, on_device: bool = False) -> int:
-    """Rows per block of H of `n_features`, with `n_others` inputs and targets.
-
-    At least four times the features, so that re-triangularizing R with each block adds at most a quarter. A device
-    takes 16 times as many: it has the memory, and each block costs it a hundred launches.
-    """
-    return max(4 * n_features, (16 if on_device else 1) * BLOCK_ENTRIES // (n_features + n_others))

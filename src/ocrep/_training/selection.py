@@ -27,7 +27,6 @@ from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.parallel import at_once, available_memory
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.solve import MANY_FOLDS, Factored
-from ocrep._rows.block import Block
 from ocrep._rows.memory import MemoryRows, Rows
 from ocrep._rows.survey import Needs, Survey, needs_of_all
 from ocrep._training.recipe import Learned, Recipe, check_candidates
@@ -37,14 +36,12 @@ from ocrep._training.train import (
     factor_rows,
     learn,
     log_losses_of,
-    outputs_without,
-    squared_errors_of,
     train,
     train_from_factors,
 )
-from ocrep.rules.cross_validation import is_confirmed
+from ocrep.rules.cross_validation import are_confirmed, outputs_without, squared_errors_of
 
-# Where there are more than `_FEWER` times as many rows to compare, all candidates are tried on this many first.
+# With more than four times as many rows to compare, a first round tries all candidates on this many.
 FIRST_ROUND = 3_000
 _FEWER = 4
 # The candidates whose loss there is within this factor of the best go on, but no more than two.
@@ -77,23 +74,16 @@ class Score:
     """"nested" if the layer was learned anew without each fold, "exact" if its output weights were fitted anew."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
-    """The scores of all candidates, and the training of the best."""
-
-    scores: tuple[Score, ...]
-    best: int
-    training: Training
-
-
 Report = Callable[[int, int, dict[str, Any], Score], None]
 """Called with the number of a candidate, how many there are, its parameters and its score."""
 
 
-def select(candidates: Sequence[Candidate], rows: Rows, most_rows: int, report: Report) -> Selection:
-    """Compare all candidates on at most `most_rows` rows; those that fail are named in a warning, and the others go on.
+def select(
+    candidates: Sequence[Candidate], rows: Rows, most_rows: int, report: Report
+) -> tuple[list[Score], int, Training]:
+    """Compare all candidates on at most `most_rows` rows: their scores, the number of the best, and its training.
 
-    `report` is called after each.
+    Those that fail are named in a warning, and the others go on. `report` is called after each.
     """
     # A row of a sample does not know its number among all rows.
     sampled = all(recipe.folds is None or recipe.folds.split != "blocks" for _, recipe in candidates)
@@ -102,45 +92,43 @@ def select(candidates: Sequence[Candidate], rows: Rows, most_rows: int, report: 
     recipes = [recipe for _, recipe in candidates]
     plans = [recipe.folds or FoldPlan() for recipe in recipes]
     rounds = _rounds(rows, needs_of_all([recipe.needs for recipe in recipes]), most_rows, sampled=sampled)
-    last = rounds[-1]
-    alike = np.array_equal(last.survey.low, last.survey.high)
+    compared, survey, stand_for = rounds[-1]
+    alike = np.array_equal(survey.low, survey.high)
     if alike and all(plan.split == "content" for plan in plans):  # all would fail, each for a reason of its own
-        raise too_few(last.n_rows, plans[0])
-    check_memory(candidates, last.survey, last.n_rows)
-    halving = _Halving(candidates, report)
-    for some in rounds:
-        if some.whole or len(halving.left) > 1 or halving.best_fit is None:
-            halving.run(some)
-    best = halving.left[0]
-    if last.whole:
-        training = halving.trained_best(last.rows)
-        return Selection(tuple(halving.scores), best, training)
+        raise too_few(survey.n_rows, plans[0])
+    check_memory(candidates, survey, survey.n_rows)
+    scores = [Score(0.0) for _ in candidates]
+    left = list(range(len(candidates)))
+    fit = None
+    for some, of_some, _ in rounds:
+        if some is rows or len(left) > 1 or fit is None:
+            fit = None  # the factors of the round before need not be held
+            left, fit = _compare(candidates, left, some, of_some, scores, report)
+    assert fit is not None
+    best = left[0]
+    if compared is rows:
+        training = fit.trained(rows)
+        gamma = training.choice.gamma
+        known = scores[best]
+        same = abs(gamma - known.gamma) <= _SAME_GAMMA * known.gamma
+        scores[best] = replace(known, gamma=gamma) if same else fit.score(rows, gamma, known.seconds)
+        return scores, best, training
     recipe = recipes[best]
     training = train(replace(recipe, calibrate=None), rows)
     if recipe.calibrate is not None:
-        learned = training.learned
-        part = rows if learned.on_device else last.rows
-        stand_for = None if learned.on_device else last.stand_for
-        training = calibrated(training, EncodedRows(part, learned.encoder), stand_for)
-    return Selection(tuple(halving.scores), best, training)
+        on_device = training.learned.on_device
+        again = EncodedRows(rows if on_device else compared, training.learned.encoder)
+        training = calibrated(training, again, None if on_device else stand_for)
+    return scores, best, training
 
 
 # ------------------------------------------------------------------------------
 # The rows of each round: all of them in memory if they are few, else a sample in memory.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Round:
-    """The rows of one round of comparisons."""
-
-    rows: Rows
-    survey: Survey
-    n_rows: int
-    whole: bool
-    """Whether these are all rows that there are."""
-    stand_for: np.ndarray | None = None
-    """How many rows each row of a sample stands for: more for those of common labels, since of rare ones a few are
-    always there."""
+Round = tuple[Rows, Survey, np.ndarray | None]
+"""Rows with their survey; for a sample, how many rows each of its rows stands for: more for those of common labels,
+since of rare ones a few are always there."""
 
 
 def _rounds(rows: Rows, needs: Needs, most_rows: int, *, sampled: bool) -> tuple[Round, ...]:
@@ -153,14 +141,14 @@ def _rounds(rows: Rows, needs: Needs, most_rows: int, *, sampled: bool) -> tuple
     size = FIRST_ROUND if whole else most_rows
     survey = rows.survey(replace(needs, sample=max(needs.sample, size), totals=needs.labels, every_label=needs.labels))
     last = _all_rows(rows, survey, needs) if whole else _sample(survey, size, needs)
-    if last.n_rows <= _FEWER * FIRST_ROUND:
+    if last[1].n_rows <= _FEWER * FIRST_ROUND:
         return (last,)
     return _sample(survey, FIRST_ROUND, needs), last
 
 
 def _all_rows(rows: Rows, survey: Survey, needs: Needs) -> Round:
     sample = survey.sample.first(needs.sample) if survey.sample is not None and needs.sample else None
-    return Round(rows, replace(survey, sample=sample), survey.n_rows, True)
+    return rows, replace(survey, sample=sample), None
 
 
 def _sample(survey: Survey, size: int, needs: Needs) -> Round:
@@ -168,14 +156,14 @@ def _sample(survey: Survey, size: int, needs: Needs) -> Round:
     assert survey.sample is not None
     sample = survey.sample.first(size, every_label=needs.labels)
     weight = None if bool((sample.weight == 1.0).all()) else sample.weight
-    rows = MemoryRows.of_block(Block(sample.X.astype(survey.dtype), sample.y, weight, groups=sample.groups))
+    rows = MemoryRows.of_block(replace(sample.block, X=sample.X.astype(survey.dtype), weight=weight))
     own = replace(rows.survey(replace(needs, totals=needs.labels)), groups=survey.groups, columns=survey.columns)
     if own.labels is not None and own.totals is not None:
         assert survey.labels is not None  # a class of no weight has no row in the sample, but is a class
         totals = np.zeros(len(survey.labels))
         totals[np.searchsorted(survey.labels, own.labels)] = own.totals
         own = replace(own, labels=survey.labels, totals=totals)
-    return Round(rows, own, len(sample.hashes), False, sample.stand_for() if needs.labels else None)
+    return rows, own, sample.stand_for() if needs.labels else None
 
 
 # ------------------------------------------------------------------------------
@@ -209,10 +197,11 @@ class CandidateFit:
         if quick is None or rough is None:
             quick = None  # of features that are all zero, eigenvalues say nothing
         else:
-            choice = rule.choose(rough.spectrum, folds=quick)
-            if not is_confirmed(choice, quick):
+            spectrum, certain_from = rough
+            choice = rule.choose(spectrum, folds=quick)
+            if not np.all(are_confirmed(choice, quick)):
                 quick = None
-            elif choice.gamma >= rough.certain_from:
+            elif choice.gamma >= certain_from:
                 return cls(recipe, learned, factored, choice.gamma, quick)
         training = train_from_factors(replace(recipe, calibrate=None), learned, factored, rows, quick=quick)
         return cls(recipe, learned, factored, training.choice.gamma, quick, training)
@@ -223,9 +212,8 @@ class CandidateFit:
         folds = self.factored.folds if folds is None else folds
         assert folds is not None
         if self.quick is not None:
-            refined = self.quick.refined(gamma)
-            outputs = [(fit.weights, fit.intercept) for fit in refined]
-            squares = [fit.squared_error for fit in refined]
+            outputs = self.quick.solutions(gamma)
+            squares = [fit.squared_error for fit in self.quick.refined(gamma)]
         else:
             outputs = outputs_without(self.recipe.rule, folds, gamma)
             squares = self._scaled_to_verified_total(squared_errors_of(folds, outputs), folds, gamma)
@@ -237,7 +225,7 @@ class CandidateFit:
             losses = log_losses_of(learned, rows, folds, outputs)
         loss = float(losses.sum() / weights.sum())
         if not math.isfinite(loss):
-            raise ValueError("the held-out error is not finite: rescale the inputs or the targets.")
+            raise ValueError("The held-out error is not finite: rescale the inputs or the targets.")
         by_fold = tuple((losses / weights).tolist())
         judged = "nested" if self.recipe.learns_layer else "exact"
         return Score(seconds, gamma, loss, by_fold, float(squared.sum() / weights.sum()), folds.n_read, judged=judged)
@@ -258,61 +246,45 @@ class CandidateFit:
         return train_from_factors(self.recipe, self.learned, self.factored, rows, quick=self.quick)
 
 
-class _Halving:
-    """Candidates on more and more rows; what was learned of those that are behind need not be held."""
+def _compare(
+    candidates: Sequence[Candidate],
+    numbers: Sequence[int],
+    rows: Rows,
+    survey: Survey,
+    scores: list[Score],
+    report: Report,
+) -> tuple[list[int], CandidateFit | None]:
+    """Try some of the candidates, by their numbers: those that may still win, the best first, and the fit of the best.
 
-    def __init__(self, candidates: Sequence[Candidate], report: Report) -> None:
-        self._candidates = candidates
-        self._report = report
-        self._lock = Lock()
-        self.scores = [Score(0.0) for _ in candidates]
-        self.left = list(range(len(candidates)))
-        """The candidates that may still win, the best first."""
-        self.best_fit: CandidateFit | None = None
-        """That of the best on the rows of the last round."""
-        self._best = (math.inf, 0)
+    Their scores are put into `scores`. What was learned of those that are behind is not held.
+    """
+    lock = Lock()
+    best: tuple[float, int] = (math.inf, 0)
+    best_fit: CandidateFit | None = None
 
-    def run(self, on: Round) -> None:
-        """Try those that are left on these rows, and drop those that are clearly worse than the best."""
-        self.best_fit = None
-        self._best = (math.inf, 0)
-        numbers = sorted(self.left)
-
-        def attempt(number: int) -> Score:
-            return self._attempt(number, on)
-
-        found = at_once(attempt, numbers) if on.rows.shared else list(map(attempt, numbers))
-        for number, score in zip(numbers, found, strict=True):
-            self.scores[number] = score
-        warn_of_failures([(self._candidates[n][0], self.scores[n].failure) for n in numbers])
-        ranked = sorted((self.scores[n].loss, n) for n in numbers if self.scores[n].failure is None)
-        self.left = [n for loss, n in ranked if loss <= _NEAR * ranked[0][0]][:_MOST_LEFT]
-
-    def trained_best(self, rows: Rows) -> Training:
-        """The best as if it had been trained alone; its score gets the γ of this training."""
-        assert self.best_fit is not None
-        score = self.scores[self.left[0]]
-        training = self.best_fit.trained(rows)
-        gamma = training.choice.gamma
-        same = abs(gamma - score.gamma) <= _SAME_GAMMA * score.gamma
-        self.scores[self.left[0]] = (
-            replace(score, gamma=gamma) if same else self.best_fit.score(rows, gamma, score.seconds)
-        )
-        return training
-
-    def _attempt(self, number: int, on: Round) -> Score:
+    def attempt(number: int) -> Score:
+        nonlocal best, best_fit
+        parameters, recipe = candidates[number]
         start = perf_counter()
         try:
-            fit = CandidateFit.of(self._candidates[number][1], on.rows, on.survey)
-            score = fit.score(on.rows, fit.gamma, perf_counter() - start)
-            with self._lock:
-                if (score.loss, number) < self._best:
-                    self._best = (score.loss, number)
-                    self.best_fit = fit
+            fit = CandidateFit.of(recipe, rows, survey)
+            score = fit.score(rows, fit.gamma, perf_counter() - start)
+            with lock:
+                if (score.loss, number) < best:
+                    best = score.loss, number
+                    best_fit = fit
         except Exception as failure:  # whatever is wrong with one candidate, the others may do
             score = Score(perf_counter() - start, failure=failure)
-        self._report(number, len(self.scores), self._candidates[number][0], score)
+        report(number, len(candidates), parameters, score)
         return score
+
+    numbers = sorted(numbers)
+    found = at_once(attempt, numbers) if rows.shared else list(map(attempt, numbers))
+    for number, score in zip(numbers, found, strict=True):
+        scores[number] = score
+    warn_of_failures([(candidates[n][0], scores[n].failure) for n in numbers])
+    ranked = sorted((scores[n].loss, n) for n in numbers if scores[n].failure is None)
+    return [n for loss, n in ranked if loss <= _NEAR * ranked[0][0]][:_MOST_LEFT], best_fit
 
 
 def warn_of_failures(tried: Sequence[tuple[dict[str, Any], Exception | None]]) -> None:
@@ -329,8 +301,8 @@ def warn_of_failures(tried: Sequence[tuple[dict[str, Any], Exception | None]]) -
 def too_few(n_rows: int, plan: FoldPlan) -> ValueError:
     """The error for rows that cannot be divided into folds."""
     return ValueError(
-        f"Candidates are compared on rows held out, and {n_rows} sample(s) are too few or too alike for {plan}: give "
-        "more rows, or train one network without cross-validation."
+        f"Candidates are compared on rows held out, and {n_rows} sample(s) are too few or too alike for "
+        f"{plan.n_folds} folds: give more rows, or train one network without cross-validation."
     )
 
 

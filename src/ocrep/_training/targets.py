@@ -41,12 +41,6 @@ class Indicators:
         xp = array_namespace(y)
         return 2.0 * xp.astype(y, xp.float64) - 1.0
 
-    def unweighted(self) -> Indicators:
-        return self
-
-    def weighted(self, sample: RowSample) -> RowSample:
-        return sample
-
     def fingerprint(self) -> str:
         """Indicators are coded in one way only."""
         return f"{self.n_labels} indicators"
@@ -79,12 +73,6 @@ class Numbers:
         """T, one column per target, laid out the same wherever it came from: products then round the same."""
         T = array_namespace(y).reshape(y, (y.shape[0], -1))
         return np.ascontiguousarray(T) if isinstance(T, np.ndarray) else T
-
-    def unweighted(self) -> Numbers:
-        return self
-
-    def weighted(self, sample: RowSample) -> RowSample:
-        return sample
 
     def fingerprint(self) -> str:
         """Numbers are coded in one way only."""

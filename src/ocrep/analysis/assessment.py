@@ -41,7 +41,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from ocrep.analysis.evaluator import Evaluator
 from ocrep.estimators.base import ClosedForm
 from ocrep.rules import resolve
-from ocrep.rules.advice import advice_on
+from ocrep.rules.search import advice_on
 
 NETWORK, LINEAR, BOOSTING = "network", "linear model", "gradient boosting"
 MEAN, MAJORITY = "baseline (mean)", "baseline (majority class)"
@@ -51,9 +51,10 @@ CLEARLY = 0.05
 """By which share another γ or another model must be better to be named."""
 WEAK_RANKING = 0.6
 """The area under the ROC curve from which a model ranks rows, even if it misclassifies as many as a constant."""
+NEARLY_EXACT = 0.999
+"""The R² above which a model needs no advice."""
 
 _STANDARD_ERRORS = 2.0
-_NEARLY_EXACT = 0.999  # R² of a model that needs no advice
 _MOST_NAMED = 3
 _SMALLEST = np.finfo(np.float64).tiny
 # The simple models are trained on fewer rows where columns or classes are many: limits of columns × classes × rows,
@@ -242,8 +243,8 @@ def _advice_of(
     own = models[NETWORK]
     linear = models.get(LINEAR)
     baseline = MEAN if classes is None else MAJORITY
-    nearly_exact = own.get("r2", 0.0) > _NEARLY_EXACT
-    of_gamma = list(_advice_on_gamma(model, nearly_exact=nearly_exact)) if isinstance(model, ClosedForm) else []
+    nearly_exact = own.get("r2", 0.0) > NEARLY_EXACT
+    of_gamma = list(_advice_on_gamma(model, nearly_exact=nearly_exact)) if hasattr(model, "gamma_") else []
     if any(advice.code == "rule" for advice in of_gamma):
         pass  # another γ may be all that is missing
     elif linear is not None and not nearly_exact and _clearly_worse(own, linear, n_test, models[baseline]):
@@ -365,6 +366,12 @@ class Assessment:
         Held-out rows by true class (outer) and predicted class (inner).
     advice : tuple of Advice
         What seems wrong, and what to change.
+    margins : dict
+        For each of the other models, by how much its loss exceeds the network's on the mean held-out row, and the
+        standard error of that mean. The loss of a row is its squared error, or its log-loss; where the network has no
+        probabilities, 1 if the label is wrong.
+    n_simple : int or None
+        The number of rows that the linear model and boosting were trained on, if the network had more.
     """
 
     task: Literal["regression", "classification"]
@@ -373,6 +380,13 @@ class Assessment:
     classes: tuple[Any, ...] | None
     confusion: tuple[tuple[int, ...], ...] | None
     advice: tuple[Advice, ...]
+    margins: dict[str, tuple[float, float]] = field(default_factory=dict)
+    n_simple: int | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the model is any good, beside a constant and simple models on the same rows."""
+        return _verdict(self)
 
     @property
     def scores(self) -> dict[str, float]:
@@ -382,7 +396,68 @@ class Assessment:
 
     def to_json(self, how: Literal["command", "python"] = "command") -> dict[str, Any]:
         """All of it as plain data, with sentences of advice for users of the program or of Python."""
-        return {**asdict(self), "advice": [{**asdict(one), "sentence": one.sentence(how)} for one in self.advice]}
+        advice = [{**asdict(one), "sentence": one.sentence(how)} for one in self.advice]
+        return {**asdict(self), "judged_on": "held-out rows", "advice": advice, "verdict": asdict(self.verdict)}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An answer to "is it good?".
+
+    Attributes
+    ----------
+    code : {"good", "linear", "weak", "beaten", "ranks", "leak", "no_better"}
+        The kind of the answer, for programs.
+    level : {"good", "note", "warn"}
+        How much attention it needs.
+    answer : str
+        One or two sentences.
+    """
+
+    code: str
+    level: Literal["good", "note", "warn"]
+    answer: str
+
+
+def _verdict(found: Assessment) -> Verdict:
+    """Graded from the least that must hold: better than a constant, by more than chance and by enough to matter."""
+    labels = found.task == "classification"
+    baseline = MAJORITY if labels else MEAN
+    own, constant = found.models[NETWORK], found.models[baseline]
+    # Labels that are rare are seldom predicted, however well their chances are known.
+    measure = "rmse" if not labels else "error" if math.isnan(own["log_loss"]) else "log_loss"
+    name = {"rmse": "error", "error": "share of wrong labels", "log_loss": "log-loss"}[measure]
+    gain = 1.0 - own[measure] / constant[measure] if constant[measure] > 0.0 else 0.0
+    if any(one.code == "leak" for one in found.advice):
+        return Verdict("leak", "warn", "Not known yet: a column may hold the target itself (see the note on leakage).")
+    if gain <= 0.0 or not _beyond_chance(found, baseline, 2.0):
+        area = own.get("roc_auc", math.nan)
+        if area >= WEAK_RANKING:
+            ranks = f"it predicts no better than a constant, but it ranks rows (ROC AUC {area:.2f})"
+            return Verdict("ranks", "note", f"In part: {ranks}.")
+        return Verdict("no_better", "warn", "No: it predicts no better than a constant, or not beyond chance.")
+    less = f"its {name} is {100.0 * gain:.0f}\u00a0% below that of a constant prediction"
+    names = {LINEAR: "a linear model", BOOSTING: "gradient boosting"}
+    worse = [other for other in names if other in found.models and _beyond_chance(found, other, -1.0)]
+    better = [other for other in names if other in found.models and _beyond_chance(found, other, 1.0)]
+    if worse:
+        best = min(worse, key=lambda other: found.models[other][measure])
+        return Verdict("beaten", "note", f"In part: {less}, but {names[best]} does better.")
+    if gain < CLEARLY:
+        return Verdict("weak", "note", f"Hardly: {less}.")
+    if LINEAR in found.models and LINEAR not in better:
+        return Verdict("linear", "note", f"As good as a linear model: {less}.")
+    beside = f", and below those of {' and '.join(names[other] for other in better)}" if better else ""
+    if better and found.n_simple is not None:
+        beside += f" trained on {found.n_simple:,} of the rows"
+    equal = BOOSTING in found.models and BOOSTING not in better
+    return Verdict("good", "good", f"Yes: {less}{beside}.{' Gradient boosting does as well.' if equal else ''}")
+
+
+def _beyond_chance(found: Assessment, other: str, errors: float) -> bool:
+    """Whether another model's loss is larger by so many standard errors, or smaller by so many if they are negative."""
+    mean, error = found.margins.get(other, (0.0, 0.0))
+    return mean > errors * error if errors > 0.0 else mean < errors * error
 
 
 def assess(
@@ -416,16 +491,29 @@ def assess(
     return assessor.finish()
 
 
+def assess_alone(model: Any, X: Any, y: np.ndarray) -> Assessment:
+    """Assess a fitted model on held-out rows where its training rows are not at hand, beside their best constant."""
+    labels = is_classifier(model)
+    baseline = (DummyClassifier() if labels else DummyRegressor()).fit(np.zeros((len(y), 1)), y)
+    classes = np.union1d(model.classes_, y) if labels else None
+    assessor = Assessor({NETWORK: model, MAJORITY if labels else MEAN: baseline}, classes)
+    assessor.add(X, y)
+    return assessor.finish()
+
+
 class Assessor:
     """Models that are scored on the same held-out rows, block by block."""
 
-    def __init__(self, models: dict[str, Any], classes: np.ndarray | None) -> None:
+    def __init__(self, models: dict[str, Any], classes: np.ndarray | None, n_simple: int | None = None) -> None:
         self._models = models
         self._classes = classes
+        self._n_simple = n_simple
         self._scores: dict[str, Any] = {
             name: NumberScores() if classes is None else LabelScores(classes, model.classes_)
             for name, model in models.items()
         }
+        # Rows, sum and sum of squares of what another model's losses exceed the network's by.
+        self._more: dict[str, tuple[int, float, float]] = {}
 
     @classmethod
     def of(
@@ -438,8 +526,12 @@ class Assessor:
         boosting: bool = False,
         seed: int = 0,
         all_labels: np.ndarray | None = None,
+        n_rows: int = 0,
     ) -> Assessor:
-        """Train the simple models on rows of numbers; `all_labels` are those that held-out rows may have."""
+        """Train the simple models on rows of numbers; `all_labels` are those that held-out rows may have.
+
+        The model was trained on `n_rows`, or on these rows.
+        """
         labels = is_classifier(baseline)
         weight = getattr(model, "class_weight", None)
         models = {NETWORK: model, MAJORITY if labels else MEAN: baseline}
@@ -447,17 +539,30 @@ class Assessor:
         classes = None
         if labels:
             classes = np.union1d(baseline.classes_, baseline.classes_ if all_labels is None else all_labels)
-        return cls(models, classes)
+        n_simple = min(len(y), sample_size(X.shape[1], len(np.unique(y)) if labels else 1))
+        return cls(models, classes, n_simple if n_simple < max(n_rows, len(y)) else None)
 
     def add(self, X: Any, y: np.ndarray) -> None:
         """Score a block of rows."""
+        own: np.ndarray | None = None
+        by_probability = hasattr(self._models[NETWORK], "predict_proba")
         for name, model in self._models.items():
             takes_sparse = name in (NETWORK, MEAN, MAJORITY)
+            losses = []
             for part, true in [(X, y)] if takes_sparse else _dense_parts(X, y):
                 given = [model.predict(part)]
                 if self._classes is not None and hasattr(model, "predict_proba"):
                     given.append(model.predict_proba(part))
                 self._scores[name].add(true, *given)
+                losses.append(_losses(model, true, *given[: 1 + by_probability]))
+            loss = np.concatenate(losses)
+            if own is None:  # the network comes first
+                own = loss
+                continue
+            more = loss - own
+            more = more[np.isfinite(more)]
+            n, total, squares = self._more.get(name, (0, 0.0, 0.0))
+            self._more[name] = n + len(more), total + float(more.sum()), squares + float(more @ more)
 
     def finish(self, more: Sequence[Advice] = ()) -> Assessment:
         """The scores of all rows; `more` advice comes last."""
@@ -465,12 +570,31 @@ class Assessor:
         own = self._scores[NETWORK]
         if self._classes is None:
             advice = (*_advice_of(self._models[NETWORK], models, None, None, own.n), *more)
-            return Assessment("regression", own.n, models, None, None, advice)
+            return Assessment("regression", own.n, models, None, None, advice, self._margins(), self._n_simple)
         labels = tuple(self._classes.tolist())
         confusion = tuple(map(tuple, own.confusion.tolist()))
         n_test = int(own.confusion.sum())
         advice = (*_advice_of(self._models[NETWORK], models, labels, confusion, n_test), *more)
-        return Assessment("classification", n_test, models, labels, confusion, advice)
+        margins = self._margins()
+        return Assessment("classification", n_test, models, labels, confusion, advice, margins, self._n_simple)
+
+    def _margins(self) -> dict[str, tuple[float, float]]:
+        found = {}
+        for name, (n, total, squares) in self._more.items():
+            mean = total / n if n else 0.0
+            found[name] = mean, math.sqrt(max(0.0, squares / n - mean**2) / max(1, n - 1)) if n else math.inf
+        return found
+
+
+def _losses(model: Any, y: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray | None = None) -> np.ndarray:
+    """The loss of each row; NaN for a class that the model does not know."""
+    if not hasattr(model, "classes_"):
+        return (y - predicted) ** 2
+    if probabilities is None:
+        return (y != predicted).astype(np.float64)
+    places = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
+    likely = np.maximum(probabilities[np.arange(len(y)), places], _SMALLEST)
+    return np.where(model.classes_[places] == y, -np.log(likely), np.nan)
 
 
 def simple_models(

@@ -19,11 +19,11 @@ from ocrep._layers.random_layer import RandomLayer, check_nested
 from ocrep._linalg.folds import FoldPlan
 from ocrep._rows.checks import MANY_LABELS
 from ocrep._training.recipe import plan_of
-from ocrep._training.train import cv_error_of
 from ocrep.analysis.evaluator import Evaluator, rules_to_compare
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.estimators.base import ClosedForm, fit_silently
 from ocrep.rules import NotApplicable, Rule, resolve
+from ocrep.rules.cross_validation import cv_error_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def compare_rules(
     details: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
-    """Compare rules for γ on one network, at the cost of one fit.
+    """Compare rules for γ on one network, which is factored once.
 
     Parameters
     ----------

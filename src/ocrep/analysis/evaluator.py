@@ -37,7 +37,6 @@ from ocrep._linalg.solve import solve
 from ocrep._linalg.spectrum import Spectrum
 from ocrep._rows.block import Block
 from ocrep.estimators.base import ClosedForm, rows_of
-from ocrep.estimators.tikhonov import TikhonovClassifier, TikhonovRegressor
 from ocrep.rules import Choice, NotApplicable, names, resolve
 from ocrep.rules.base import check_usable, for_stored_folds
 from ocrep.rules.cross_validation import fold_errors, misclassified_by_fold, same_class
@@ -84,8 +83,8 @@ class Evaluator:
         trained = None if training is None else rows_of(model, *training, as_trained=True)
         plain = None if training is None else rows_of(model, *training, as_trained=False)
         tested = None if test is None else rows_of(model, *test, as_trained=False)
-        own = isinstance(model, TikhonovRegressor | TikhonovClassifier)
-        return cls(model.factor_, model.spectrum_, model.folds_, trained, plain, tested, own)
+        own_features = model._learned.layer is None
+        return cls(model.factor_, model.spectrum_, model.folds_, trained, plain, tested, own_features)
 
     def with_folds(self, n_rows: int) -> Evaluator:
         """Compute the folds from the training rows if the model did not keep them.

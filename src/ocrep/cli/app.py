@@ -29,7 +29,7 @@ def start(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error; with any command.")] = False,
 ) -> None:
-    """Neural networks trained in closed form, with the regularization chosen by mathematics instead of search."""
+    """Neural networks for tables, trained in closed form, with the regularization chosen by exact cross-validation."""
 
 
 EXAMPLES = {
@@ -38,16 +38,19 @@ ocrep fit houses.csv --target price --out price.skops
 ocrep fit sales.csv -t paid -o paid.skops --decimal , --class-weight balanced""",
     "predict": """\
 ocrep predict price.skops new.csv --out prices.csv
-ocrep predict price.skops new.csv --id house --std --digits 4""",
+ocrep predict price.skops new.csv --id house --interval 0.9 --digits 4""",
     "inspect": """\
 ocrep inspect price.skops
 ocrep inspect price.skops --json""",
+    "explain": """\
+ocrep explain price.skops new.csv
+ocrep explain price.skops new.csv --row 17""",
     "export": """\
 ocrep export price.skops price.onnx
 ocrep export price.skops price.onnx --double""",
     "diagnose": """\
 ocrep diagnose houses.csv --target price
-ocrep diagnose houses.csv --target price --n-hidden 100 --report page.html""",
+ocrep diagnose houses.csv --target price --report page.html""",
     "compare": """\
 ocrep compare houses.csv --target price
 ocrep compare houses.csv --target price --splits 20 --all""",
@@ -63,5 +66,5 @@ def _epilog(name: str) -> str:
 
 
 # In the order in which `ocrep --help` lists them.
-for name in ("fit", "predict", "inspect", "export", "diagnose", "compare", "datasets"):
+for name in ("fit", "predict", "explain", "inspect", "export", "diagnose", "compare", "datasets"):
     app.command(name, epilog=_epilog(name))(getattr(commands, name))

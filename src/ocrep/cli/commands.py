@@ -6,18 +6,21 @@ have been checked: `ocrep --help` and a wrong option must answer at once.
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Argument, BadParameter, Context, Option
+from typer import Argument, BadParameter, Option
 
 from ocrep.cli import options, printing
 from ocrep.cli.options import (
     Activation,
     AsJson,
+    Candidates,
+    ClassWeight,
     Data,
     Dates,
     Decimal,
@@ -29,10 +32,13 @@ from ocrep.cli.options import (
     Gamma,
     Ignore,
     Intercept,
+    Keep,
     MaxHidden,
     Missing,
     Model,
     NHidden,
+    Quiet,
+    Report,
     Seed,
     Strip,
     Target,
@@ -45,10 +51,10 @@ from ocrep.cli.options import (
 
 if TYPE_CHECKING:
     from ocrep.analysis.assessment import Advice
-    from ocrep.report import Diagnosis
+    from ocrep.report import Diagnosis, Examination
+    from ocrep.report.examination import Ranking
     from ocrep.tables.comparison import Comparison
-    from ocrep.tables.problem import Problem
-    from ocrep.tables.training import LayerChoice, Trained
+    from ocrep.tables.training import Problem, Trained
 
 
 # ------------------------------------------------------------------------------
@@ -62,21 +68,19 @@ def fit(
     task: Task = "auto",
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignore = None,
+    keep: Keep = None,
     ids: Annotated[
         list[str] | None,
         Option("--id", metavar="COLUMN", help="Not an input, but copied to predictions; may be repeated."),
     ] = None,
-    dates: Dates = "parts",
+    dates: Dates = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
     strip: Strip = None,
     na: Missing = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
-    candidates: Annotated[
-        Literal["quick", "default", "thorough"] | None,
-        Option("--candidates", help="How many networks to choose among, by exact cross-validation."),
-    ] = None,
+    candidates: Candidates = None,
     n_hidden: NHidden = None,
     max_hidden: MaxHidden = None,
     gamma: Gamma = None,
@@ -86,144 +90,134 @@ def fit(
     weight_scale: WeightScale = None,
     direct_link: DirectLink = None,
     intercept: Intercept = None,
-    class_weight: Annotated[
-        Literal["balanced"] | None,
-        Option("--class-weight", help="balanced: rare classes weigh as much as frequent ones."),
-    ] = None,
-    calibrate: Annotated[
-        bool | None, Option("--calibrate/--no-calibrate", help="Whether a classifier learns probabilities; it does.")
-    ] = None,
+    class_weight: ClassWeight = None,
     test: Test = 0.3,
     refit: Annotated[
-        bool, Option("--refit/--no-refit", help="Train the saved model on all rows, or on the training part only.")
+        bool, Option("--refit/--no-refit", help="Save a model trained on all rows, or the one that was tested.")
     ] = True,
+    small: Annotated[
+        bool, Option("--small", help="Keep only what predictions need: about a tenth of the size, or less.")
+    ] = False,
+    report: Report = None,
     seed: Seed = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a network on a file of rows.
+    """Train a model on a file of rows, and save it.
 
-    Its error is measured on held-out rows, and the model is saved.
+    Its error is measured on held-out rows, beside those of simple models.
     """
     options.check_share(test, zero=True)
+    if report is not None and test == 0:
+        raise BadParameter("the page is about held-out rows: give --test a share above 0.", param_hint="--report")
     chosen = options.network_options(
         n_hidden,
         gamma,
         floor,
         intercept,
         weight_scale,
+        candidates=candidates,
         max_hidden=max_hidden,
         activation=activation,
         weight_init=weight_init,
         direct_link=direct_link,
     )
-    if candidates is not None:
-        if chosen:
-            fixed = "it chooses the network, which --n-hidden, --gamma and others fix: leave out one or the other."
-            raise BadParameter(fixed, param_hint="--candidates")
-        chosen = {"candidates": candidates}
     reading = options.reading_options(decimal, thousands, strip, na, encoding, delimiter)
     from ocrep._files.reading import Reading
     from ocrep._files.writing import check_output, writing
+    from ocrep.report.diagnosis import diagnose_table, first_columns, keep_ranking
+    from ocrep.report.page import write_report
     from ocrep.serialization import save_model
-    from ocrep.tables.problem import UsageError, read_problem
-    from ocrep.tables.training import Settings, train
+    from ocrep.tables.training import Settings, UsageError, problem_of_file, train_table
 
     check_output(out, source=data, suffixes=(".skops",))
-    settings = Settings(**chosen, calibrate=calibrate is not False, class_weight=class_weight, seed=seed)
-    with printing.progress_bar() as progress, options.local_data(data) as path:
-        problem = read_problem(
-            path,
-            target,
-            task=task,
-            ignore=ignore or (),
-            ids=ids or (),
-            drop_missing_target=drop_missing_target,
-            dates=dates,
-            reading=Reading(**reading),
-            progress=progress,
+    if report is not None:
+        check_output(report, source=data, suffixes=(".html", ".htm"))
+    about: dict[str, Any] = {"ignore": ignore or (), "keep": keep or (), "dates": dates}
+    about["drop_missing_target"] = drop_missing_target
+    settings = Settings(**chosen, **about, class_weight=class_weight, seed=seed)
+    with printing.progress_bar(quiet=quiet) as progress, options.local_data(data) as path:
+        problem = problem_of_file(
+            path, target, settings, task=task, ids=ids or (), reading=Reading(**reading), progress=progress
         )
-        # Only now is the task known. Calibration is on unless it is refused, so the option is an error only if given.
-        for option, given in {"--calibrate": calibrate, "--class-weight": class_weight}.items():
-            if given and problem.task != "classification":
-                raise UsageError(f"{option} is for classification, but this is a regression.")
-        trained = train(problem, settings, test=test, refit=refit, progress=progress)
+        if class_weight and not problem.labels:  # only now is the task known
+            raise UsageError("--class-weight is for classification, but this is a regression.")
+        trained = train_table(problem, test=test, refit=refit, progress=progress)
+        progress("Explaining", 0, None)
+        if report is None:
+            ranking = first_columns(trained)
+        else:
+            title = f"{options.data_name(data)}: {target}"
+            found = diagnose_table(trained, title=title, command=_advised_command(data, target))
+            assert found.examined is not None
+            ranking = found.examined.ranking
+            keep_ranking(trained, ranking)
+            with writing(report):
+                write_report(found, report)
         with writing(out):
-            save_model(trained.model, out)
+            save_model(trained.model, out, for_prediction=small)
     if as_json:
-        printing.json_object(_fit_result(problem, trained, out))
+        printing.json_object(_fit_result(problem, trained, ranking, out, report))
     else:
-        _print_fit(options.data_name(data), problem, trained, out)
+        _print_fit(options.data_name(data), problem, trained, ranking, out, report)
 
 
-def _fit_result(problem: Problem, trained: Trained, out: Path) -> dict[str, Any]:
-    network = trained.model[-1]
-    choice = _choice_of(network)
+def _advised_command(data: Path, target: str) -> str:
+    """The command of a report's advice; with another name than that of the user's model, which it must not replace."""
+    return shlex.join(["ocrep", "fit", str(data), "--target", target, "--out", "one-network.skops"])
+
+
+def _fit_result(
+    problem: Problem, trained: Trained, ranking: Ranking | None, out: Path, report: Path | None
+) -> dict[str, Any]:
+    model = trained.model
     return {
         "model": str(out),
         "task": problem.task,
-        "task_reason": problem.task_reason or None,
+        "task_reason": problem.reason or None,
         "target": problem.target,
-        "inputs": problem.kinds,
-        "left_out": problem.left_out,
-        "gaps": problem.gaps,
-        "near_numbers": problem.near_numbers,
-        "near_dates": problem.near_dates,
-        "rows_dropped": problem.n_dropped,
+        "inputs": {column.name: column.kind for column in trained.read.columns},
+        "left_out": model.left_out_,
+        "gaps": model.gaps_,
+        "rows": trained.n_rows,
         "n_train": trained.n_train,
-        "n_test": trained.n_test,
-        "scores": trained.scores,
+        "n_test": 0 if trained.assessment is None else trained.assessment.n_test,
+        "scores": {} if trained.assessment is None else trained.assessment.scores,
         "assessment": trained.assessment and trained.assessment.to_json(),
+        "importance": None if ranking is None else ranking.lines(),
+        "report": report and str(report),
         "trained_on_all_rows": trained.on_all_rows,
-        "layer_choice": choice and choice.to_json(),
-        "rule": str(network.gamma),
-        **_fitted_numbers(network),
+        **_fitted_numbers(model.model_),
         "seconds": trained.seconds,
     }
 
 
-def _print_fit(name: str, problem: Problem, trained: Trained, out: Path) -> None:
-    network = trained.model[-1]
-    choice = _choice_of(network)
-    printing.lines(*printing.about_problem(name, problem))
+def _print_fit(
+    name: str, problem: Problem, trained: Trained, ranking: Ranking | None, out: Path, report: Path | None
+) -> None:
+    printing.lines(*printing.about_problem(name, problem, trained))
+    printing.columns(trained.model)
     if trained.assessment is not None:
         printing.score_table(trained.assessment)
         printing.confusion_table(trained.assessment)
-    if not network.gamma_:
-        gamma = "0 (not regularized)"
-    elif isinstance(network.gamma, int | float):
-        gamma = f"{network.gamma_:.3g} (given)"
-    else:
-        rule = network.choice_.rule if isinstance(network.gamma, str) else network.gamma
-        gamma = f"{network.gamma_:.3g} ({rule})"
-    before = network.condition_number_
-    after = network.regularized_condition_number_
-    n_features = network.output_coef_.shape[-1]
+    pairs = [] if trained.assessment is None else [("Is it good?", trained.assessment.verdict.answer)]
+    if ranking is not None:
+        pairs += [("Which columns matter?", printing.first_columns(ranking))]
     printing.pairs(
-        [
-            *(choice.sentences() if choice else ()),
-            ("γ", gamma),
-            ("condition number", f"{before:.3g} before, {after:.3g} with γ"),
-            ("rank", f"{network.rank_} of {printing.features(n_features, network.n_hidden_)}"),
-            ("time to train", f"{trained.seconds:.2f} s"),
-        ]
+        [*pairs, *printing.about_network(trained.model.model_), ("time to train", f"{trained.seconds:.2f} s")]
     )
-    # The advice about the model, where it has any, contains that about γ.
-    notes = printing.notes(trained.assessment.advice) if trained.assessment else []
-    if not notes and network.choice_.advice is not None:
-        notes = [f"Note: {network.choice_.advice}"]
-    rows = f"all {problem.n_rows:,}" if trained.on_all_rows else f"{trained.n_train:,}"
-    printing.lines("", *notes, f"{out} holds the model, trained on {rows} rows.")
-
-
-def _choice_of(network: Any) -> LayerChoice | None:
-    from ocrep.tables.training import LayerChoice
-
-    return LayerChoice.of(network)
+    advice = trained.assessment.advice if trained.assessment else problem.advice
+    notes = printing.notes(advice)
+    if trained.assessment is None:
+        notes += printing.note_on_folds(trained.model.assessment_)
+    rows = f"all {trained.n_rows:,}" if trained.on_all_rows else f"{trained.n_train:,}"
+    page = [] if report is None else [f"{report} holds the report."]
+    printing.lines("", *notes, f"{out} holds the model, trained on {rows} rows.", *page)
 
 
 def _fitted_numbers(network: Any) -> dict[str, Any]:
-    """The fitted numbers of a network; None for those that another kind of estimator lacks."""
-    names = ("gamma", "n_hidden", "rank", "condition_number", "regularized_condition_number")
+    """The fitted numbers of a network; None for those that a stack, or another kind of estimator, lacks."""
+    names = ("gamma", "n_hidden", "rank", "condition_number", "regularized_condition_number", "weights")
     return {name: getattr(network, f"{name}_", None) for name in names}
 
 
@@ -241,51 +235,61 @@ def predict(
         bool | None,
         Option("--proba/--no-proba", help="Whether to add the probability of each class. Default: up to 20 classes."),
     ] = None,
-    std: Annotated[bool, Option("--std", help="Add the standard deviation of each prediction.")] = False,
+    interval: Annotated[
+        float | None,
+        Option(
+            "--interval",
+            metavar="SHARE",
+            help="Add an interval that should hold this share of the targets, such as 0.9.",
+        ),
+    ] = None,
     digits: Annotated[
         int | None,
         Option("--digits", min=1, max=17, help="Significant digits of numbers. Default: 6 as text, else all."),
     ] = None,
-    allow_unseen: Annotated[
-        bool, Option("--allow-unseen", help="Accept texts that were not seen in training.")
-    ] = False,
     decimal: Decimal = None,
     thousands: Thousands = None,
     strip: Strip = None,
     na: Missing = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the rows of a file of any size.
 
-    Memory does not grow with the file, which is read as that of `fit` was.
+    Memory use does not grow with the file. It is read with the options that `fit` was given.
     """
     if as_json and out == "-":
         taken = "standard output is taken by the predictions: write them to a file with --out."
         raise BadParameter(taken, param_hint="--json")
+    if interval is not None and not 0.0 < interval < 1.0:
+        raise BadParameter(f"{interval:g} must be above 0 and below 1.", param_hint="--interval")
     reading = options.reading_options(decimal, thousands, strip, na, encoding, delimiter)
     from ocrep._files.writing import check_output
     from ocrep.tables.prediction import predict_file
 
     check_output(out, source=data, table=True)
     fitted = _load(model)
-    with printing.progress_bar() as progress, options.local_data(data) as path:
-        n_rows = predict_file(
+    with printing.progress_bar(quiet=quiet) as progress, options.local_data(data) as path:
+        found = predict_file(
             fitted,
             path,
             out,
             ids=ids,
             proba=proba,
-            std=std,
-            allow_unseen=allow_unseen,
+            interval=interval,
             digits=digits,
             reading=reading,
             progress=progress,
         )
+    note = printing.about_unlike(found)
+    if note and not quiet:
+        printing.to_stderr(note)
     if out != "-":
-        rows = printing.counted(n_rows, "row")
-        printing.result(as_json, {"predictions": out, "rows": n_rows}, f"{out} holds the predictions of {rows}.")
+        values = {"predictions": out, "rows": found.n_rows, "rows_unlike_training": found.n_unlike}
+        told = f"{out} holds the predictions of {printing.counted(found.n_rows, 'row')}."
+        printing.result(as_json, {**values, "columns_unlike_training": found.unlike}, told)
 
 
 def inspect(model: Model, as_json: AsJson = False) -> None:
@@ -293,61 +297,171 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
     from sklearn.pipeline import Pipeline
 
     from ocrep.serialization import blaming, model_info
-    from ocrep.tables.training import describe
+    from ocrep.tables.prediction import columns_of
 
     fitted = _load(model)
     info = model_info(model)
-    about = describe(fitted)
-    network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
     # A file may hold anything under these names: if that cannot be shown, the file is to blame and not the program.
     with blaming(model):
-        choice = _choice_of(network)
-        summary = network.summary() if hasattr(network, "summary") else None
+        network = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+        network = getattr(network, "model_", network)
+        about = getattr(fitted, "source_", {})
+        columns = columns_of(fitted)
+        assessment = getattr(fitted, "assessment_", None)
+        small = getattr(network, "_for_prediction", False)
+        summary = network.summary() if hasattr(network, "summary") and not small else None
         values = {
             "file": asdict(info),
-            "table": None if about is None else asdict(about),
+            "target": about.get("target"),
+            "ids": about.get("ids", []),
+            "inputs": columns,
+            "left_out": getattr(fitted, "left_out_", {}),
+            "assessment": assessment,
             "network": {"rule": str(network.get_params().get("gamma")), **_fitted_numbers(network)},
             "summary": summary and asdict(summary),
-            "layer_choice": choice and choice.to_json(),
         }
-        text = printing.json_text(values) if as_json else None
-    if text is not None:
+        text = printing.json_text(values)
+        scores = dict((assessment or {}).get("models", {}))
+    if as_json:
         print(text)
         return
     pairs = [
         ("file", f"{info.type_name}, written {info.created}"),
         ("versions", f"ocrep {info.ocrep_version}, scikit-learn {info.sklearn_version}"),
     ]
-    if about is not None:
-        by_kind = [f"{name} ({kind})" for name, kind in about.kinds.items()]
-        pairs += [("predicts", f"{about.target} ({about.task})"), ("inputs", ", ".join(by_kind))]
-        pairs += [("ids", ", ".join(about.ids))] if about.ids else []
-        pairs += printing.score_pairs(about.scores, None)
-    pairs += choice.sentences() if choice else []
+    if "target" in about:
+        task = "classification" if hasattr(fitted, "classes_") else "regression"
+        pairs += [("predicts", f"{about['target']} ({task})")]
+    if columns:
+        pairs += [("inputs", ", ".join(f"{name} ({kind})" for name, kind in columns.items()))]
+    if about.get("ids"):
+        pairs += [("ids", ", ".join(about["ids"]))]
+    pairs += [(f"{name}, {(assessment or {})['judged_on']}", printing.scores(own)) for name, own in scores.items()]
+    if (assessment or {}).get("importance"):
+        first = (assessment or {})["importance"][:5]
+        pairs += [
+            ("columns that matter most", ", ".join(f"{one['column']} ({one['importance']:.2g})" for one in first))
+        ]
     printing.pairs(pairs)
-    printing.lines("", type(network).__name__ if summary is None else str(summary))
+    only = " (only what predictions need)" if small else ""
+    printing.lines("", f"{type(network).__name__}{only}" if summary is None else str(summary))
+
+
+def explain(
+    model: Model,
+    data: Data,
+    target: Annotated[
+        str | None,
+        Option("--target", "-t", metavar="COLUMN", help="The column that the model predicts. Default: that of `fit`."),
+    ] = None,
+    row: Annotated[
+        int | None, Option("--row", min=1, help="Explain the prediction of this row, counted from 1; needs no target.")
+    ] = None,
+    report: Report = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    strip: Strip = None,
+    na: Missing = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which columns matter to a model, and what each does.
+
+    Give rows that it was not trained on. --row explains one prediction, and --report writes a page.
+    """
+    reading = options.reading_options(decimal, thousands, strip, na, encoding, delimiter)
+    from ocrep._files.writing import check_output, writing
+    from ocrep.report.examination import MOST_ROWS, examine_file, why
+    from ocrep.report.page import write_report
+    from ocrep.tables.prediction import row_of, rows_with_targets
+
+    if report is not None:
+        check_output(report, source=data, suffixes=(".html", ".htm"))
+    fitted = _load(model)
+    name = options.data_name(data)
+    found = reason = None
+    with printing.progress_bar(quiet=quiet) as progress, options.local_data(data) as path:
+        if row is not None:
+            reason = why(fitted, row_of(fitted, path, row, reading=reading, progress=progress))
+        if row is None or report is not None:
+            told = rows_with_targets(fitted, path, target, most=MOST_ROWS, reading=reading, progress=progress)
+            progress("Explaining", 0, None)
+            found = examine_file(fitted, told, title=f"{name}: {model.name}")
+        if report is not None and found is not None:
+            with writing(report):
+                write_report(found, report)
+    if as_json:
+        values: dict[str, Any] = {"model": str(model), "data": str(data), "report": report and str(report)}
+        if reason is not None:
+            values |= {"row": row, **asdict(reason)}
+        printing.json_object(values if found is None else values | json.loads(found.to_json()))
+        return
+    if reason is not None:
+        _print_reason(name, row, reason)
+    if found is not None:
+        _print_explanation(name, told, found)
+    if report is not None:
+        printing.lines(f"{report} holds the report.")
+
+
+def _print_explanation(name: str, told: Any, found: Examination) -> None:
+    from ocrep.report.wording import readable, short, with_error
+
+    printing.lines(
+        f"{name}: {printing.counted(told.n_rows, 'row')}, {printing.counted(len(found.inputs), 'column')} used."
+    )
+    if told.n_dropped:
+        printing.lines(f"Left out: {printing.counted(told.n_dropped, 'row')} without a target.")
+    assert found.ranking is not None
+    assert found.goodness is not None
+    rows = []
+    for line in found.ranking.lines():
+        # Of columns that say the same, the first is shown.
+        known = [one for one in found.effects if f"{line['column']} + ".startswith(f"{one.column} + ")]
+        does = known[0].in_short() if known else ""
+        rows.append([short(line["column"]), with_error(line["importance"], line["std_error"]), does])
+    printing.table(("column", "importance", "what it does"), rows, left=(0, 2))
+    scores = printing.scores(found.goodness.models["network"])
+    falls = f"{found.ranking.in_words()} falls when a column is shuffled, from {readable(found.ranking.score)}"
+    of_label = next(
+        (f", as the probability of {one.output}" for one in found.effects if one.scale == "probability"), ""
+    )
+    printing.lines(
+        f"Importance: how much {falls}; ± one standard error. Effects: what a value adds to that of the average "
+        f"row{of_label}.",
+        f"On these {printing.counted(found.n_rows, 'row')}: {scores}.",
+    )
+    notes = [f"{finding.question} {finding.answer}" for finding in found.trust if finding.level == "warn"]
+    seen = "If the model was trained on these rows, it looks better here than it is."
+    printing.lines("", *(f"Note: {note}" for note in (*notes, seen)))
+
+
+def _print_reason(name: str, row: int | None, reason: Any) -> None:
+    from ocrep.report.wording import minus
+
+    printing.lines(f"Row {row:,} of {name}: predicted {reason.prediction}.")
+    rows = [[one["column"], one["value"], minus(f"{one['added']:+.4g}")] for one in reason.contributions]
+    printing.table(("column", "value", "adds"), rows, left=(0, 1))
+    printing.lines(reason.sentence())
 
 
 def export(
     model: Model,
     out: Annotated[Path, Argument(metavar="ONNX", help="The ONNX file to write (.onnx).")],
-    double: Annotated[bool, Option("--double", help="Compute in float64 instead of float32.")] = False,
+    double: Annotated[bool, Option("--double", help="Inputs and outputs in float64 instead of float32.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a model as an ONNX graph, for use without Python."""
     from ocrep._files.writing import check_output, writing
     from ocrep.onnx import save_onnx
-    from ocrep.tables.problem import UsageError
-    from ocrep.tables.training import describe, example_rows, without_frame
 
     check_output(out, source=model, suffixes=(".onnx",))
     fitted = _load(model)
-    about = describe(fitted)
-    if about is not None and any(kind.endswith("date") for kind in about.kinds.values()):
-        raise UsageError("An ONNX graph cannot read dates, which this model does: train it with --dates drop.")
     dtype = "float64" if double else "float32"
     with writing(out):
-        save_onnx(without_frame(fitted), out, dtype=dtype, example=example_rows(fitted))
+        save_onnx(fitted, out, dtype=dtype)
     result = {"onnx": str(out), "dtype": dtype, "bytes": out.stat().st_size}
     printing.result(as_json, result, f"{out} holds the model as an ONNX graph in {dtype}.")
 
@@ -366,20 +480,21 @@ def _load(path: Path) -> Any:
 
 
 def diagnose(
-    context: Context,
     data: Data,
     target: Target,
-    report: Annotated[Path | None, Option("--report", "-r", metavar="HTML", help="The page to write.")] = None,
+    report: Report = None,
     task: Task = "auto",
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignore = None,
-    dates: Dates = "parts",
+    keep: Keep = None,
+    dates: Dates = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
     strip: Strip = None,
     na: Missing = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
+    candidates: Candidates = None,
     n_hidden: NHidden = None,
     max_hidden: MaxHidden = None,
     gamma: Gamma = None,
@@ -389,13 +504,15 @@ def diagnose(
     weight_scale: WeightScale = None,
     direct_link: DirectLink = None,
     intercept: Intercept = None,
+    class_weight: ClassWeight = None,
     test: Test = 0.3,
     seed: Seed = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Diagnose a problem as γ varies.
+    """Examine the model that `fit` would train, without saving it.
 
-    The conditioning, and the errors of all rules; --report writes a page about it.
+    How good it is on held-out rows, and how its regularization was chosen; --report writes a page about it.
     """
     chosen = options.network_options(
         n_hidden,
@@ -403,6 +520,7 @@ def diagnose(
         floor,
         intercept,
         weight_scale,
+        candidates=candidates,
         max_hidden=max_hidden,
         activation=activation,
         weight_init=weight_init,
@@ -410,84 +528,42 @@ def diagnose(
     )
     options.check_share(test)
     reading = options.reading_options(decimal, thousands, strip, na, encoding, delimiter)
-    from ocrep import report as reports
     from ocrep._files.reading import Reading
     from ocrep._files.writing import check_output, writing
-    from ocrep.tables.leaks import leaks_of
-    from ocrep.tables.problem import read_problem
-    from ocrep.tables.training import Settings, as_data_errors, examined, plain_network, prepare
+    from ocrep.report.diagnosis import diagnose_table
+    from ocrep.report.page import write_report
+    from ocrep.tables.training import Settings, problem_of_file, train_table
 
     if report is not None:
         check_output(report, source=data, suffixes=(".html", ".htm"))
     name = options.data_name(data)
-    settings = Settings(seed=seed, **chosen)
-    with printing.progress_bar() as progress, options.local_data(data) as path:
-        problem = read_problem(
-            path,
-            target,
-            task=task,
-            ignore=ignore or (),
-            drop_missing_target=drop_missing_target,
-            dates=dates,
-            reading=Reading(**reading),
-            progress=progress,
-        )
+    about: dict[str, Any] = {"ignore": ignore or (), "keep": keep or (), "dates": dates}
+    about["drop_missing_target"] = drop_missing_target
+    settings = Settings(**chosen, **about, class_weight=class_weight, seed=seed)
+    with printing.progress_bar(quiet=quiet) as progress, options.local_data(data) as path:
+        problem = problem_of_file(path, target, settings, task=task, reading=Reading(**reading), progress=progress)
+        trained = train_table(problem, test=test, refit=False, progress=progress)
         progress("Diagnosing", 0, None)
-        parts = prepare(problem, test=test, seed=seed)
-        estimator = plain_network(problem.task, settings)
-        which = examined(problem.task, settings)
-        # Another name than that of the user's model, which the command must not replace.
-        out = ("--out", "one-network.skops")
-        again = _same_command(context, "fit", without=("report", "gamma", "as_json"), more=out)
-        with as_data_errors():
-            wrong = (*problem.advice(), *leaks_of(problem))
-            about = {"inputs": list(problem.kinds), "left_out": problem.left_out, "n_dropped": problem.n_dropped}
-            about |= {"command": again, "examined": which, "advice": wrong}
-            found = reports.diagnose(estimator, *parts, title=f"{name}: {target}", table=about)
+        found = diagnose_table(trained, title=f"{name}: {target}", command=_advised_command(data, target))
         if report is not None:
             with writing(report):
-                reports.write_report(found, report)
+                write_report(found, report)
     if as_json:
         print(found.to_json())
     else:
-        _print_diagnosis(name, problem, found, report)
+        _print_diagnosis(name, problem, trained, found, report)
 
 
-def _same_command(context: Context, name: str, *, without: Collection[str], more: Sequence[str]) -> str:
-    """The command `name` with what was given to this one, less the parameters `without`, and `more` at its end."""
-    words: list[str] = []
-    for parameter in context.command.params:
-        source = None if parameter.name is None else context.get_parameter_source(parameter.name)
-        if source is not None and source.name == "COMMANDLINE" and parameter.name not in without:
-            words += _words(parameter, context.params[parameter.name])
-    return shlex.join(["ocrep", name, *words, *more])
-
-
-def _words(parameter: Any, value: Any) -> Iterator[str]:
-    """A parameter as it is typed, an option by its long name."""
-    if parameter.param_type_name == "argument":
-        yield str(value)
-    elif parameter.is_flag:
-        yield max(parameter.opts if value else parameter.secondary_opts, key=len)
-    else:
-        for one in value if parameter.multiple else [value]:
-            yield max(parameter.opts, key=len)
-            yield str(one)
-
-
-def _print_diagnosis(name: str, problem: Problem, found: Diagnosis, report: Path | None) -> None:
-    printing.lines(*printing.about_problem(name, problem), found.table["examined"], "")
-    findings = list(found.verdict.findings)
-    advice = list(found.table["advice"])
-    if found.goodness is not None:
-        findings = [found.goodness.finding, *findings]
-        advice = [*found.goodness.advice, *advice]
-    printing.pairs([(finding.question, finding.answer) for finding in findings])
-    notes = printing.notes(advice)
-    if found.advised:
-        notes += [f"To train with that rule: {found.advised}"]
+def _print_diagnosis(name: str, problem: Problem, trained: Trained, found: Diagnosis, report: Path | None) -> None:
+    printing.lines(*printing.about_problem(name, problem, trained))
+    assert trained.assessment is not None
+    printing.score_table(trained.assessment)
+    assert found.examined is not None
+    printing.pairs([(finding.question, finding.answer) for finding in found.examined.findings()])
+    printing.lines("", found.table["examined"], "")
+    printing.pairs([(finding.question, finding.answer) for finding in found.verdict.findings])
     page = f"{report} holds the report." if report else "--report FILE.html writes the full report as a page."
-    printing.lines("", *notes, page)
+    printing.lines("", *printing.notes(trained.assessment.advice), page)
 
 
 def compare(
@@ -496,79 +572,71 @@ def compare(
     task: Task = "auto",
     drop_missing_target: DropMissingTarget = False,
     ignore: Ignore = None,
-    dates: Dates = "parts",
+    keep: Keep = None,
+    dates: Dates = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
     strip: Strip = None,
     na: Missing = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
-    splits: Annotated[int, Option("--splits", min=2, help="Random splits.")] = 10,
-    n_hidden: Annotated[int | None, Option("--n-hidden", min=1, help="Hidden units for the rules.")] = None,
-    every: Annotated[bool, Option("--all", help="Compare all rules, and the methods of the literature.")] = False,
-    published: Annotated[
-        bool | None, Option("--literature/--no-literature", help="Whether to add ELM, RELM, … Default: with --all.")
-    ] = None,
+    candidates: Candidates = None,
+    splits: Annotated[int, Option("--splits", min=2, help="Random splits.")] = 5,
+    every: Annotated[
+        bool, Option("--all", help="Add all rules for γ, on one network, and the methods of the literature.")
+    ] = False,
     test: Test = 0.3,
     seed: Seed = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare rules for γ and simple models.
+    """Compare the model of `fit` with others.
 
-    Eight rules, a linear model and gradient boosting over random splits; significant differences are marked.
+    A linear model, gradient boosting and, where they are installed, LightGBM and CatBoost, over random splits.
     """
     options.check_share(test)
     reading = options.reading_options(decimal, thousands, strip, na, encoding, delimiter)
     from ocrep._files.reading import Reading
-    from ocrep.tables.comparison import MAIN_RULES, compare_methods
-    from ocrep.tables.leaks import leaks_of
-    from ocrep.tables.problem import read_problem
+    from ocrep.tables.comparison import compare_methods
+    from ocrep.tables.leaks import advice_on_leaks
+    from ocrep.tables.training import Settings, problem_of_file, read_of
 
-    with printing.progress_bar() as progress, options.local_data(data) as path:
-        problem = read_problem(
-            path,
-            target,
-            task=task,
-            ignore=ignore or (),
-            drop_missing_target=drop_missing_target,
-            dates=dates,
-            reading=Reading(**reading),
-            progress=progress,
-        )
+    about: dict[str, Any] = {"ignore": ignore or (), "keep": keep or (), "dates": dates}
+    about["drop_missing_target"] = drop_missing_target
+    settings = Settings(candidates=candidates or "default", **about, seed=seed)
+    with printing.progress_bar(quiet=quiet) as progress, options.local_data(data) as path:
+        problem = problem_of_file(path, target, settings, task=task, reading=Reading(**reading), progress=progress)
         found = compare_methods(
             problem,
-            n_hidden=n_hidden,
             n_splits=splits,
             test=test,
-            seed=seed,
-            rules=None if every else MAIN_RULES,
-            published=every if published is None else published,
+            rules=None if every else (),
+            published=every,
             progress=progress,
         )
-        leaks = leaks_of(problem)
+        leaks = advice_on_leaks(*read_of(problem), labels=problem.labels)
     if as_json:
         methods = [{**asdict(method), "verdict": method.verdict or None} for method in found.methods]
-        about = {"task": problem.task, **asdict(found), "methods": methods, "advice": found.advice()}
-        printing.json_object({**about, "leaks": [one.sentence() for one in leaks]})
+        values = {"task": problem.task, **asdict(found), "methods": methods, "advice": found.advice()}
+        printing.json_object({**values, "leaks": [one.sentence() for one in leaks]})
     else:
-        printing.lines(*printing.about_problem(options.data_name(data), problem))
         _print_comparison(problem, found, leaks)
 
 
 def _print_comparison(problem: Problem, found: Comparison, leaks: Sequence[Advice]) -> None:
-    factor, error = (100, "% wrong") if problem.task == "classification" else (1, "RMSE")
+    factor, error = (100, "% wrong") if problem.labels else (1, "RMSE")
     rows = []
     for method in found.methods:
-        mean = f"{factor * method.mean:.4g}"
+        mean = printing.number(factor * method.mean)
         spread = f"{factor * method.deviation:.2g}"
         # What is rounding would be printed as +1.4e-16.
         difference = factor * method.difference if factor * abs(method.difference) > 1e-12 else 0.0
         mark = {"worse": "▲ worse", "better": "▼ better", "": ""}[method.verdict]
         rows.append([method.name, mean, spread, f"{difference:+.2g}", f"{method.p_value:.2g}", mark])
-    printing.table(("method", error, "spread", "vs ocrep", "p", ""), rows, left=(0, 5))
+    printing.table(("method", error, "spread", "vs network", "p", ""), rows, left=(0, 5))
     printing.lines(
-        f"Mean and standard deviation over {found.n_splits} splits; ▲ ▼ mark significant differences from ocrep: "
-        "corrected paired t-test, p adjusted for all methods (Holm), below 0.05."
+        f"Mean and standard deviation over {found.n_splits} splits; ▲ ▼ mark significant differences from the network, "
+        "which ocrep fit trains: corrected paired t-test, p adjusted for all methods (Holm), below 0.05."
     )
     if found.not_applicable:
         printing.lines(f"Not applicable here: {', '.join(found.not_applicable)} (--json gives the reasons).")

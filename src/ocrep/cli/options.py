@@ -37,6 +37,10 @@ Data = Annotated[
 Model = Annotated[Path, Argument(metavar="MODEL", help="A file made by `ocrep fit`.", show_default=False)]
 Test = Annotated[float, Option("--test", metavar="SHARE", help="Share of the rows held out to measure the error.")]
 Seed = Annotated[int, Option("--seed", min=0, max=2**32 - 1, help="Seed of the split and of the hidden layer.")]
+Report = Annotated[
+    Path | None, Option("--report", "-r", metavar="HTML", help="The page about the model to write (.html).")
+]
+Quiet = Annotated[bool, Option("--quiet", help="Print no progress and no notes on standard error.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text, also about an error.")]
 
 
@@ -84,9 +88,20 @@ DropMissingTarget = Annotated[
 Ignore = Annotated[
     list[str] | None, Option("--ignore", metavar="COLUMN", help="A column that is not an input; may be repeated.")
 ]
+Keep = Annotated[
+    list[str] | None, Option("--keep", metavar="COLUMN", help="An input even if it looks like an id; may be repeated.")
+]
 Dates = Annotated[
-    Literal["parts", "drop"],
-    Option("--dates", help="parts: year, month, day of week and age in days become inputs; drop leaves them out."),
+    Literal["day-first", "month-first", "drop"] | None,
+    Option("--dates", help="How dates such as 01/02/2024 are read; drop leaves all dates out."),
+]
+Candidates = Annotated[
+    Literal["quick", "default", "thorough"] | None,
+    Option("--candidates", help="How many networks are tried for the stack."),
+]
+ClassWeight = Annotated[
+    Literal["balanced"] | None,
+    Option("--class-weight", help="balanced: rare classes count as much as frequent ones."),
 ]
 
 # ------------------------------------------------------------------------------
@@ -139,7 +154,7 @@ def reading_options(
 
 
 # ------------------------------------------------------------------------------
-# One network, instead of the best of several.
+# One network, instead of a stack.
 
 
 def _complete_gamma(incomplete: str) -> list[str]:
@@ -166,12 +181,12 @@ Gamma = Annotated[
 ]
 Floor = Annotated[
     str | None,
-    Option("--floor", metavar="NUMBER|precision|rounding", help="The least γ of a rule, in units of σ₁²."),
+    Option("--floor", metavar="NUMBER|precision|rounding", help="The least γ that a rule may choose, in units of σ₁²."),
 ]
 # The names are written out, because the library's own tables would cost the import of numpy; a test compares them.
 Activation = Annotated[
     Literal["sigmoid", "tanh", "relu", "sin", "gaussian", "laplace", "hardlimit", "identity"] | None,
-    Option("--activation", help="Of the hidden units."),
+    Option("--activation", help="The activation function of the hidden units."),
 ]
 WeightInit = Annotated[
     Literal["uniform", "normal", "orthogonal", "pairs", "rows", "trees"] | None,
@@ -181,9 +196,9 @@ WeightScale = Annotated[
     str | None, Option("--weight-scale", metavar="NUMBER|inverse_sqrt", help="Factor on these weights.")
 ]
 DirectLink = Annotated[
-    bool | None, Option("--direct-link/--no-direct-link", help="Whether the output sees the inputs too.")
+    bool | None, Option("--direct-link/--no-direct-link", help="Whether the output also sees the inputs.")
 ]
-Intercept = Annotated[bool | None, Option("--intercept/--no-intercept", help="Whether it has a constant.")]
+Intercept = Annotated[bool | None, Option("--intercept/--no-intercept", help="Whether the output has an intercept.")]
 
 
 def network_options(
@@ -192,9 +207,11 @@ def network_options(
     floor: str | None,
     intercept: bool | None,
     weight_scale: str | None,
+    *,
+    candidates: str | None,
     **layer: Any,
 ) -> dict[str, Any]:
-    """The options that were given, by the names of `Settings`; empty if no single network is asked for."""
+    """The options that were given, by the names of `Settings`."""
     layer["weight_scale"] = _scale_of(weight_scale)
     values = {
         "n_hidden": _n_hidden_of(n_hidden),
@@ -202,7 +219,13 @@ def network_options(
         "intercept": intercept,
         "layer": {name: value for name, value in layer.items() if value is not None} or None,
     }
-    return {name: value for name, value in values.items() if value is not None}
+    chosen = {name: value for name, value in values.items() if value is not None}
+    if candidates is None:
+        return chosen
+    if chosen:
+        fixed = "it chooses the networks, which --n-hidden, --gamma and others fix: leave out one or the other."
+        raise BadParameter(fixed, param_hint="--candidates")
+    return {"candidates": candidates}
 
 
 def _n_hidden_of(text: str | None) -> int | str | None:

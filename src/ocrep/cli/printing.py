@@ -7,13 +7,18 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ocrep._files.formats import visible
 
 if TYPE_CHECKING:
     from ocrep.analysis.assessment import Advice, Assessment
-    from ocrep.tables.problem import Problem, StageProgress
+    from ocrep.report.examination import Ranking
+    from ocrep.tables.prediction import Predicted
+    from ocrep.tables.rows import Progress
+    from ocrep.tables.training import Problem, Trained
 
 PIPED_WIDTH = 120
 TWO_COLUMNS = 70  # on a narrower terminal the second column would be too narrow to read
@@ -77,10 +82,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequenc
 
 
 @contextmanager
-def progress_bar() -> Iterator[StageProgress]:
-    """Yield a function that updates a progress bar on standard error; without a terminal it does nothing."""
-    if not sys.stderr.isatty():
+def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
+    """Yield a function that updates a progress bar on standard error; without a terminal, a line every ten seconds."""
+    if quiet:
         yield lambda stage, done, total: None
+        return
+    if not sys.stderr.isatty():
+        with _lines_now_and_then() as report:
+            yield report
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -91,10 +100,33 @@ def progress_bar() -> Iterator[StageProgress]:
         yield lambda stage, done, total: bars.update(bar, description=stage, completed=done, total=total)
 
 
+SECONDS = 10.0
+"""Between two lines of progress where there is no terminal."""
+
+
+@contextmanager
+def _lines_now_and_then() -> Iterator[Progress]:
+    start = monotonic()
+    now = {"stage": "Starting"}
+    done = Event()
+
+    def tell() -> None:
+        while not done.wait(SECONDS):
+            to_stderr(f"ocrep: {now['stage'].lower()}, {monotonic() - start:.0f} s so far (--quiet omits this)")
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield lambda stage, so_far, total: now.update(stage=stage)
+    finally:
+        done.set()
+        teller.join()
+
+
 def _print_rows(grid: Any, rows: Sequence[Sequence[str]]) -> None:
     """Print a table without the spaces that rich adds at the end of lines; columns draw nearer where it is wide."""
     for row in rows:
-        grid.add_row(*map(visible, row))
+        grid.add_row(*(visible(" ".join(cell.splitlines())) for cell in row))  # a name must not begin a line of its own
     console = _console()
     unlimited = console.options.update(width=10_000)
     if grid.show_header and console.measure(grid, options=unlimited).maximum > console.width:
@@ -125,46 +157,96 @@ def features(n_features: int, n_hidden: int) -> str:
     return units if not n_inputs else f"{n_features:,} features: {units} and {counted(n_inputs, 'input')}"
 
 
-def about_problem(name: str, problem: Problem) -> list[str]:
+def about_problem(name: str, problem: Problem, trained: Trained) -> list[str]:
     """Return sentences about the rows, the task, and the columns and rows left out."""
-    kinds = ["date" if kind.endswith("date") else kind for kind in problem.kinds.values()]
-    parts = [counted(kinds.count(kind), kind) for kind in ("number", "text", "boolean", "date") if kind in kinds]
-    sentences = [f"{name}: {counted(problem.n_rows, 'row')}, {counted(len(kinds), 'input')} ({', '.join(parts)})."]
-    because = f", because it {problem.task_reason} (--task changes it)" if problem.task_reason else ""
-    sentences += [f"The target {problem.target!r} makes it a {problem.task}{because}."]
-    left_out = ", ".join(f"{name} ({why})" for name, why in problem.left_out.items())
+    read = trained.read
+    sentences = [f"{name}: {counted(trained.n_rows, 'row')}, {counted(len(read.columns), 'column')} used."]
+    because = f" (the target holds {problem.reason}; --task changes it)" if problem.reason else ""
+    sentences += [f"Task: {problem.task} of {problem.target!r}{because}."]
+    left_out = ", ".join(f"{name} ({why})" for name, why in read.left_out.items() if why != "ignored")
     if left_out:
-        sentences += [f"Not used: {left_out}."]
-    sentences += _dates(problem) + _filled(problem)
-    sentences += [advice.sentence() for advice in problem.advice()]
-    if problem.n_dropped:
-        sentences += [f"Left out: {counted(problem.n_dropped, 'row')} without a target."]
+        ids = any("is an id" in why for why in read.left_out.values())
+        sentences += [f"Not used: {left_out}{'; --keep COLUMN brings an id back' if ids else ''}."]
+    sentences += [one.sentence() for one in problem.advice]
+    if trained.n_dropped:
+        sentences += [f"Left out: {counted(trained.n_dropped, 'row')} without a target."]
     return sentences
 
 
-def _dates(problem: Problem) -> list[str]:
-    """Return a sentence about dates in which the day, or the month, comes first."""
-    kinds = {name: kind for name, kind in problem.kinds.items() if kind.endswith(" date")}
-    columns = [f"{name} ({kind.removesuffix(' date').replace('-', ' ')})" for name, kind in kinds.items()]
-    return [f"Read as dates: {', '.join(columns)}."] if columns else []
+_CODES = {
+    "Numbers": "as it is",
+    "OneHot": "0/1 columns",
+    "TargetCodes": "mean target and frequency",
+    "Letters": "letters",
+}
+MOST_COLUMNS = 20
 
 
-def _filled(problem: Problem) -> list[str]:
-    """Return a sentence about missing values and what stands for them, if there are any."""
-    texts = [n for name, n in problem.gaps.items() if problem.kinds[name] == "text"]
-    others = [n for name, n in problem.gaps.items() if problem.kinds[name] != "text"]
-    parts = []
-    if others:
-        parts += [f"{counted(sum(others), 'gap')} in {counted(len(others), 'column')} with the median"]
-    if texts:
-        parts += [f"{counted(sum(texts), 'gap')} in {counted(len(texts), 'text column')} with a category for them"]
-    return [f"Filled: {', '.join(parts)}."] if parts else []
+def columns(model: Any) -> None:
+    """Print what was done with each column, unless they are many."""
+    coded = model.coder_.columns_
+    rows = []
+    for column in coded[:MOST_COLUMNS]:
+        how = ", ".join(map(_coding, column.parts))
+        kind = "category" if how == _CODES["OneHot"] else column.kind
+        width = sum(len(part.names) for part in column.parts)
+        rows.append([column.name, kind, how, str(width), f"{model.gaps_.get(column.name, 0):,}"])
+    if len(coded) > MOST_COLUMNS:
+        rows.append([f"and {len(coded) - MOST_COLUMNS} more", "", "", "", ""])
+    table(("column", "kind", "coded by", "inputs", "gaps"), rows, left=(0, 1, 2))
+
+
+def _coding(part: Any) -> str:
+    """What a part of the coder computes of a column, in words."""
+    if type(part).__name__ == "Dates":
+        return ", ".join(name for name in part.parts if not name.endswith(("_sin", "_cos")))
+    return _CODES[type(part).__name__]
+
+
+def about_network(network: Any) -> list[tuple[str, str]]:
+    """Return names and values of a fitted network, or of the networks of a stack."""
+    if not hasattr(network, "summary"):
+        return [("model", str(network))]
+    if hasattr(network, "weights_"):
+        sections = network.summary().sections
+        members = "; ".join(f"{name} ({weight})" for name, weight in sections["members"].items())
+        return [("model", f"a stack of {sections['network']['Networks']} networks: {members}")]
+    if not network.gamma_:
+        gamma = "0 (not regularized)"
+    elif isinstance(network.gamma, int | float):
+        gamma = f"{network.gamma_:.3g} (given)"
+    else:
+        rule = network.choice_.rule if isinstance(network.gamma, str) else network.gamma
+        gamma = f"{network.gamma_:.3g} ({rule})"
+    before, after = network.condition_number_, network.regularized_condition_number_
+    n_features = network.output_coef_.shape[-1]
+    return [
+        ("γ", gamma),
+        ("condition number", f"{before:.3g} before, {after:.3g} with γ"),
+        ("rank", f"{network.rank_} of {features(n_features, network.n_hidden_)}"),
+    ]
+
+
+def about_unlike(found: Predicted) -> str:
+    """Return a sentence on rows that training had no like of; empty if there are none."""
+    if not found.n_unlike:
+        return ""
+    columns = ", ".join(f"{name} ({n:,})" for name, n in sorted(found.unlike.items(), key=lambda pair: -pair[1])[:5])
+    return (
+        f"Note: {counted(found.n_unlike, 'row')} of {found.n_rows:,} hold texts that training did not have, or numbers "
+        f"far outside its range: {columns}. Trust their predictions less."
+    )
+
+
+def to_stderr(sentence: str) -> None:
+    """Print a sentence on standard error."""
+    print(visible(sentence), file=sys.stderr)
 
 
 _SCORES = {
     "r2": ("R²", "{:.3f}", 1),
-    "rmse": ("RMSE", "{:.4g}", 1),
-    "mae": ("MAE", "{:.4g}", 1),
+    "rmse": ("RMSE", "", 1),
+    "mae": ("MAE", "", 1),
     "error": ("misclassified", "{:.1f} %", 100),
     "balanced_accuracy": ("balanced accuracy", "{:.1f} %", 100),
     "roc_auc": ("ROC AUC", "{:.3f}", 1),
@@ -191,24 +273,41 @@ def confusion_table(assessment: Assessment) -> None:
     table(("true \\ predicted", *map(str, labels)), rows)
 
 
-def score_pairs(scores: dict[str, float], n_test: int | None) -> list[tuple[str, str]]:
-    """Return the scores on held-out rows, and the error of the baseline, which knows only the training targets."""
-    where = "held-out rows" if n_test is None else counted(n_test, "held-out row")
-    if not scores:
-        return [(f"error on {where}", "not measured")]
-    measured = [
-        f"{_SCORES[name][0]} {_score(name, value)}"
-        for name, value in scores.items()
-        if name in _SCORES and math.isfinite(value)
-    ]
-    name, baseline = ("rmse", "mean") if "rmse" in scores else ("error", "majority class")
-    of_baseline = f"{_SCORES[name][0]} {_score(name, scores[f'baseline_{name}'])}"
-    return [(f"on {where}", ", ".join(measured)), (f"baseline ({baseline})", of_baseline)]
+def scores(values: dict[str, float]) -> str:
+    """Return scores in one line."""
+    known = {name: value for name, value in values.items() if name in _SCORES and value is not None}
+    return ", ".join(f"{_SCORES[name][0]} {_score(name, value)}" for name, value in known.items())
 
 
 def _score(name: str, value: float) -> str:
     _, form, factor = _SCORES[name]
-    return form.format(factor * value).replace("-0.000", "0.000") if math.isfinite(value) else "–"
+    if not math.isfinite(value):
+        return "–"
+    return number(value) if name in ("rmse", "mae") else form.format(factor * value).replace("-0.000", "0.000")
+
+
+def number(value: float) -> str:
+    """Write an error with four digits, and a large one in full: 0.01234, 28,870."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def first_columns(ranking: Ranking, most: int = 5) -> str:
+    """Return the most important columns with how much the score falls when each is shuffled."""
+    from ocrep.report.wording import with_error
+
+    lines = ranking.lines()[:most]
+    told = ", ".join(f"{one['column']} ({with_error(one['importance'], one['std_error'])})" for one in lines)
+    return f"{told}: so much {ranking.in_words()} falls when each is shuffled."
+
+
+def note_on_folds(assessment: dict[str, Any] | None) -> list[str]:
+    """Return a sentence if a model is no better than a constant on the folds that chose it."""
+    if assessment is None:
+        return []
+    own, constant = assessment["models"].values()
+    measure = next(iter(own))
+    worse = own[measure] <= constant[measure] if measure == "r2" else own[measure] >= constant[measure]
+    return ["Note: on held-out folds the model is no better than a constant prediction."] if worse else []
 
 
 def notes(advice: Iterable[Advice]) -> list[str]:

@@ -5,11 +5,14 @@ Importing this module needs neither typer nor rich, so that their absence can be
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import errno
 import io
 import json
 import os
+import re
+import shlex
 import signal
 import sys
 import traceback
@@ -125,7 +128,7 @@ def _explain(error: Exception, fail: Callable[[str, int], int]) -> int:
     from ocrep._files.writing import OutputError
     from ocrep.onnx import OnnxExportError
     from ocrep.serialization import ModelFileError
-    from ocrep.tables.problem import UsageError
+    from ocrep.tables.training import UsageError
 
     known: dict[type[Exception], int] = {
         UsageError: USAGE,
@@ -136,8 +139,47 @@ def _explain(error: Exception, fail: Callable[[str, int], int]) -> int:
     }
     for kind, code in known.items():
         if isinstance(error, kind):
-            return fail(str(error), code)
+            return fail(in_options(str(error)), code)
     return fail(f"internal error, {type(error).__name__}: {error} (--debug shows where)", INTERNAL)
+
+
+# Parameters of the library that are options of the program; the values of others are left as they are.
+_PARAMETER = re.compile(
+    r"\b(ignore|keep|dates|drop_missing_target|candidates|class_weight|n_hidden|max_hidden|gamma|activation|weight_init"
+    r"|weight_scale|direct_link)=(?:\[(…)\]|\[(?='|\")(.*?)(?<=['\"])\]|(True)|'([\w-]+)'|([\d.e+-]*\d))"
+)
+_WORDS = {
+    r"\b([Uu])se TableRegressor\b": r"\1se --task regression",
+    r"\b([Uu])se TableClassifier\b": r"\1se --task classification",
+    r"\bX has 1 sample\b": "The table has 1 row",
+    r"\bX has (?=no |two |\d)": "The table has ",
+    r"\bof X are\b": "of the table are",
+}
+
+
+def in_options(message: str) -> str:
+    """The library's sentence with options of the program in place of Python's parameters."""
+    for pattern, words in _WORDS.items():
+        message = re.sub(pattern, words, message)
+    return _PARAMETER.sub(_option, message)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, any_name, names, _, word, number = found.groups()
+    option = f"--{name.replace('_', '-')}"
+    if any_name:
+        return f"{option} COLUMN"
+    if names:
+        return " ".join(f"{option} {shlex.quote(one)}" for one in _texts(names))
+    return " ".join(filter(None, (option, word, number)))
+
+
+def _texts(names: str) -> list[str]:
+    """The texts of a list as Python writes it."""
+    try:
+        return list(ast.literal_eval(f"[{names}]"))
+    except (SyntaxError, ValueError):  # a name that itself looks like the end of a list
+        return [names]
 
 
 def _fail(message: str, code: int, *, as_json: bool = False) -> int:

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep._documentation import Documented
+from ocrep._files.formats import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,15 @@ GREY = "#767676"
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
 GREEN = "#009E73"
-ORANGE = "#E69F00"
+
+
+_MOST_LETTERS = 60
+
+
+def label(name: Any) -> str:
+    """A name of the data as a label: on one line, of a bounded length, without characters that have no picture."""
+    text = visible(" ".join(str(name).split()))
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…"
 
 
 class Display(Documented, ABC):

@@ -9,18 +9,17 @@ from copy import copy
 from dataclasses import replace
 from functools import partial, reduce
 from types import MethodType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep import rules
-from ocrep._documentation import Linked, inherit_sections
+from ocrep._documentation import Documented, Linked
 from ocrep._errors import unchanged_on_error
-from ocrep._layers.random_layer import LEARNED, RandomLayer
-from ocrep._linalg.arrays import array_namespace
+from ocrep._layers.random_layer import LEARNED, Drawn, RandomLayer
+from ocrep._linalg.arrays import array_namespace, to_device_of, to_host
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors
 from ocrep._linalg.rows import EncodedRows
@@ -32,7 +31,7 @@ from ocrep._rows.checks import check_columns, check_counts, check_inputs, checke
 from ocrep._rows.memory import MemoryRows, Rows, unchanged
 from ocrep._rows.stream import inputs_of
 from ocrep._rows.survey import Needs
-from ocrep._training.calibration import Agreement, network_outputs
+from ocrep._training.calibration import Agreement, network_gradients, network_outputs
 from ocrep._training.recipe import Learned, Recipe, rule_of
 from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Training, choose_gamma, extend, train
@@ -60,10 +59,22 @@ class _Method:
         return MethodType(self._method, owner)
 
 
-def available_unless_learned(method: Callable[..., Any]) -> Any:
-    """Let a method exist only for layers that can be continued: leaves of trees are grown on all rows at once."""
+def available_block_by_block(method: Callable[..., Any]) -> Any:
+    """Let a method exist only where rows are needed once: leaves of trees, for instance, are grown on all at once."""
 
     def check(estimator: Any) -> None:
+        estimator._check_whole("partial_fit")
+        if estimator.calibrate is not None:
+            raise AttributeError(
+                f"calibrate={estimator.calibrate!r} reads the rows once more, but partial_fit sees one block at a "
+                "time: use fit, or set calibrate=None."
+            )
+        if getattr(estimator, "n_hidden", None) == "auto":
+            chosen = f"set_params(n_hidden={estimator.n_hidden_})" if estimator._is_trained else "give a number"
+            raise AttributeError(
+                "n_hidden='auto' needs all rows at once to choose the size, but partial_fit sees one block at a time: "
+                f"use fit, or {chosen}."
+            )
         learned = {"weight_init": getattr(estimator, "weight_init", None), "metric": getattr(estimator, "metric", None)}
         for name, value in learned.items():
             if value in LEARNED:
@@ -86,6 +97,20 @@ def available_if_calibrated(what: str) -> Callable[..., Any]:
     return available_if(asked)
 
 
+def available_with_probabilities(method: Callable[..., Any]) -> Any:
+    """Let a method exist unless the fitted model has nothing that makes probabilities of its outputs."""
+
+    def check(estimator: Any) -> None:
+        held = estimator.__dict__
+        if not estimator._calibrates and "intercept_" in held and "calibrator_" not in held:
+            raise AttributeError(
+                "There are no probabilities: the layer has seen the targets of all rows and none were held out, or the "
+                "model is of an older version. Call fit, with a gamma such as 'kfold' if the layer learns from targets."
+            )
+
+    return available_if(check)(method)
+
+
 def calibration_of(estimator: Any) -> Any:
     """What was learned from left-out rows; with another γ than that of `fit` it is gone."""
     check_is_fitted(estimator)
@@ -99,8 +124,11 @@ def calibration_of(estimator: Any) -> Any:
 
 # ------------------------------------------------------------------------------
 
+# Attributes that no prediction reads: training goes on from them, or they tell how it went.
+_OF_TRAINING = ("_best", "choice_", "cv_results_", "factor_", "folds_", "route_", "singular_values_", "spectrum_")
 
-class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
+
+class ClosedForm(Documented, Linked, Summarized, Drawn, ABC):
     """Training and prediction; subclasses say what the features are and what the targets are.
 
     Parameters
@@ -109,15 +137,15 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         Whether to store one factor per fold (True: three folds), so that `with_gamma("kfold")` and
         `with_gamma("ocrep_cv")` work later.
     solver : {"auto", "gram", "qr"}, default="auto"
-        How `fit` computes the triangular factors. "auto": by HᵀH where that proves γ
-        right to 10⁻⁶, else by one more pass over the rows, else by Householder reflections, which small data take
-        at once. "gram": by HᵀH, or an error. "qr": by reflections, as `partial_fit` always does.
+        How `fit` computes the triangular factors. "auto": from HᵀH where γ is then proved right to 10⁻⁶, else by one
+        more pass over the rows, else by Householder reflections, which are used at once for small data. "gram": from
+        HᵀH, or an error. "qr": by reflections, as `partial_fit` always does.
 
     forgetting : float, default=1.0
         Each call of `partial_fit` first multiplies the weights of all earlier rows by this number in (0, 1]. The result
         is that of `fit` with weights `forgetting**age`, where the age of a row is the number of calls since it
-        came. `fit` itself forgets nothing. However little they weigh, old rows count as rows, for instance in the noise
-        that `return_std` estimates.
+        came. `fit` itself forgets nothing. However small their weight, old rows count as rows, for instance where
+        `return_std` estimates the noise.
 
     Attributes
     ----------
@@ -126,7 +154,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
     choice_ : rules.Choice
         The rule, γ, the searched curve if any, and whether the optimum sits at an edge of the search.
     intercept_ : float or ndarray of shape (n_targets,)
-        The constant, 0 without an intercept.
+        The intercept, 0 without one.
     factor_ : Factor
         The triangular factor of the rows; `partial_fit` goes on from it.
     folds_ : FoldFactors or None
@@ -168,12 +196,10 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
     spectrum_: Spectrum
     choice_: rules.Choice
     _learned: Learned
+    _mean: Any
+    _for_prediction: bool = False
     # `coef_` is for weights of the inputs: tools such as SHAP and RFE read it so.
     _weights_name: ClassVar[str] = "coef_"
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        inherit_sections(cls)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Train on all rows; the features are formed block by block and never held whole.
@@ -197,7 +223,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self._store(self._train(open_rows(X, y, sample_weight, self._groups_of(X, y, groups))))
+            self._store(self._train(X, y, sample_weight, groups))
             warn_of(getattr(self, "choice_", None))
         return self
 
@@ -233,6 +259,38 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
 
         return predictions()
 
+    def gradients(self, X: Any) -> Any:
+        """Give the exact derivative of the output with respect to each input, in the units of both.
+
+        The output is what `predict` gives for numbers, and `decision_function` for labels: with probabilities, their
+        log-odds. Leaves of trees are constant between their thresholds, so for them a difference takes the place of the
+        derivative: the input is moved up and down by 1.25 times half its range in training (with squashed inputs, half
+        the distance between its quartiles), but not beyond its outermost threshold, and the change is divided by the
+        distance moved. At the kink of a "relu" unit the slope on its left is taken, at the tip of a "laplace" unit 0.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or (n_samples, n_features, n_outputs)
+            The derivatives; the last axis is there where `predict`, or `decision_function`, gives two axes.
+
+        Examples
+        --------
+        >>> from ocrep import PinvRegressor
+        >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], [0.0, 2.0, 4.0, 6.0]
+        >>> PinvRegressor(5, activation="identity", gamma=1e-9, random_state=0).fit(X, y).gradients(X).round(3)[0]
+        array([2., 0.])
+        """
+        if is_dask(X):
+            raise TypeError("Gradients are for rows in memory, and X is a Dask collection: give one block at a time.")
+        X = self._check_new_rows(X, "gradients")
+        found = network_gradients(self._learned, self._score_weights, X)
+        return found[:, :, 0] if self._one_output else found
+
     def with_gamma(self, gamma: Any) -> Self:
         """Give the same network under another rule, from the stored factor, without the data.
 
@@ -247,6 +305,7 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             A new estimator; this one stays as it is.
         """
         check_is_fitted(self)
+        self._check_whole("with_gamma")
         other = copy(self)
         other.gamma = gamma
         rule = for_stored_folds(rule_of(gamma, self.gamma_per_target), self.folds_)
@@ -272,6 +331,29 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
             other.__dict__["_learned"] = replace(self._learned, layer=other.layer_)
         return other
 
+    def _only_for_prediction(self) -> Self:
+        """A copy that predicts the same, without what only training and tools read."""
+        small = copy(self)
+        for name in _OF_TRAINING:
+            small.__dict__.pop(name, None)
+        if hasattr(self, "_learned"):
+            small._learned = replace(self._learned, division=None)
+            small._for_prediction = True
+        return small
+
+    def _check_whole(self, what: str) -> None:
+        """Raise if the model has only what predictions need."""
+        if self._for_prediction:
+            raise AttributeError(
+                f"This model was saved with for_prediction=True, which keeps nothing that {what} needs: load a file "
+                "that was saved without it, or fit the model again."
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_TRAINING:
+            self._check_whole(name)
+        return object.__getattribute__(self, name)  # which says why there is none
+
     @abstractmethod
     def _targets(self) -> Numbers | Labels:
         """What is learned, before any row is seen."""
@@ -280,14 +362,9 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         """The hidden layer, not drawn yet, and whether its size is chosen; None for features of the user's own."""
         return None, False
 
-    def _groups_of(self, X: Any, y: Any, groups: Any) -> Any:
-        """The groups that make the folds."""
-        del X, y
-        return groups
-
-    def _train(self, rows: Rows) -> Any:
+    def _train(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
         """What `_store` takes: a `Training`, or a stack of them."""
-        return train(self._recipe(), rows)
+        return train(self._recipe(), open_rows(X, y, sample_weight, groups))
 
     def _recipe(self, targets: Numbers | Labels | None = None) -> Recipe:
         """What the parameters mean."""
@@ -334,6 +411,25 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
         return getattr(self, self._weights_name)
 
     @property
+    def _score_weights(self) -> Any:
+        """Features × outputs: the weights of what `predict` gives for numbers, and `decision_function` for labels."""
+        W = self._output_weights
+        return array_namespace(W).reshape(W, (-1, W.shape[-1])).T
+
+    @property
+    @abstractmethod
+    def _one_output(self) -> bool:
+        """Whether there is one output for each row, without an axis of its own."""
+
+    @property
+    def _mean_row(self) -> np.ndarray:
+        """The mean of the training rows; if it was not kept, the middle of the inputs as the layer sees them."""
+        if "_mean" in self.__dict__:
+            return to_host(self._mean)
+        maps = self._learned.maps
+        return maps[0][0].middle() if maps else np.zeros(self.n_features_in_)
+
+    @property
     def _is_trained(self) -> bool:
         return hasattr(self, "factor_")
 
@@ -343,26 +439,42 @@ class ClosedForm(Linked, Summarized, BaseEstimator, ABC):
     def _store(self, training: Training) -> None:
         """Present a training as scikit-learn's attributes."""
         factored = training.factored
-        solution = training.solution
+        spectrum = factored.spectrum
+        gamma = training.choice.gamma
         self._store_learned(training.learned)
+        self._store_mean(factored.factor)
         self.factor_ = factored.factor
         self.folds_ = factored.folds
-        self.spectrum_ = factored.spectrum
+        self.spectrum_ = spectrum
         self.route_ = factored.route
         self.choice_ = training.choice
-        self.gamma_ = training.choice.gamma
-        self.singular_values_ = solution.singular_values
-        self.rank_ = solution.rank
-        self.condition_number_ = solution.condition
-        self.regularized_condition_number_ = solution.regularized_condition
-        self._store_weights(training.learned, solution.weights, solution.intercept)
+        self.gamma_ = gamma
+        self.singular_values_ = spectrum.singular_values
+        self.rank_ = spectrum.rank
+        self.condition_number_ = float(spectrum.condition())
+        condition = spectrum.condition(gamma)
+        self.regularized_condition_number_: Any = (
+            to_host(condition) if isinstance(gamma, np.ndarray) else float(condition)
+        )
+        W, intercept = spectrum.solution(gamma)
+        self._store_weights(training.learned, W.T, intercept)
         self.__dict__.pop("calibrator_", None)
         if training.calibrator is not None:
             self.calibrator_ = training.calibrator
 
+    def _store_mean(self, factor: Factor) -> None:
+        """Keep the mean of the inputs, for explanations; a factor knows it if the inputs are among its features."""
+        self.__dict__.pop("_mean", None)
+        layer = self._learned.one_layer if self._learned.layer is not None else None
+        if factor.counts.intercept and (layer is None or layer.direct_link):
+            mean = to_host(factor.means())[: self.n_features_in_]
+            mean = mean if layer is None else layer.map_.unscaled(mean)
+            self._mean = to_device_of(factor.means(), mean)
+
     def _store_learned(self, learned: Learned) -> None:
         """Store what was learned of the rows first: columns, layer, metric."""
         self._learned = learned
+        self.__dict__.pop("_for_prediction", None)
         self.n_features_in_ = learned.n_inputs
         self.__dict__.pop("feature_names_in_", None)
         if learned.columns is not None:
@@ -424,17 +536,13 @@ def rows_of(model: ClosedForm, X: Any, y: Any, sample_weight: Any = None, *, as_
 
 def fit_silently(model: ClosedForm, X: Any, y: Any = None, sample_weight: Any = None) -> None:
     """Fit a new model without a warning, for tools that show what a rule chose themselves."""
-    model._store(model._train(open_rows(X, y, sample_weight, model._groups_of(X, y, None))))
+    model._store(model._train(X, y, sample_weight, None))
 
 
 # ------------------------------------------------------------------------------
 # Answers on Dask collections: predictions as lazy Dask arrays, and scores of which only sums come here.
 
 
-Model = TypeVar("Model", bound=ClosedForm)
-
-# Attributes of size M² that a worker seldom needs.
-_LARGE = ("factor_", "folds_", "spectrum_", "choice_", "singular_values_")
 DEVIATIONS = "standard deviations"
 # Rows that a worker predicts at a time while it scores.
 _ROWS = 2**16
@@ -446,14 +554,16 @@ def predict_lazily(model: ClosedForm, X: Any, what: str, *, n_columns: int | Non
 
     declared = _declared_dtype(model, X)
     like = np.empty((0,) if n_columns is None else (0, n_columns), dtype=declared if dtype is None else dtype)
-    keep = ("spectrum_",) if what == DEVIATIONS else ()
-    return lazily(partial(_answer, what=what), _light(model, keep), X, like)
+    light = model._only_for_prediction()
+    if what == DEVIATIONS:
+        light.spectrum_ = model.spectrum_
+    return lazily(partial(_answer, what=what), light, X, like)
 
 
 def score_lazily(model: ClosedForm, X: Any, y: Any, sample_weight: Any, *, labels: bool) -> Agreement:
     """How well predictions agree with y."""
     _declared_dtype(model, X)
-    bare = _light(model)
+    bare = model._only_for_prediction()
     bare.__dict__.pop("feature_names_in_", None)
     rows = open_rows(X, y, sample_weight)
     rows.check(Needs(labels=labels, range=False))
@@ -498,11 +608,3 @@ def _declared_dtype(model: ClosedForm, X: Any) -> np.dtype:
     columns, dtype = described(X)
     validate_data(model, columns, skip_check_array=True, reset=False)
     return dtype
-
-
-def _light(model: Model, keep: tuple[str, ...] = ()) -> Model:
-    """A copy for workers, without what is large and not needed."""
-    light = copy(model)
-    for name in set(_LARGE) - set(keep):
-        light.__dict__.pop(name, None)
-    return light

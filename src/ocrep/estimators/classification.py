@@ -17,8 +17,8 @@ from ocrep._training.recipe import Learned
 from ocrep._training.targets import Indicators, Labels, check_more_than_one
 from ocrep.estimators.base import (
     ClosedForm,
-    available_if_calibrated,
-    available_unless_learned,
+    available_block_by_block,
+    available_with_probabilities,
     calibration_of,
     predict_lazily,
     score_lazily,
@@ -33,9 +33,11 @@ class Classification(ClassifierMixin, ClosedForm):
     class_weight : dict, "balanced" or None, default=None
         Factor on the weight of each class's rows; "balanced" makes all classes weigh the same.
     calibrate : "loo" or None, default=None
-        "loo" fits a softmax (logistic for two classes, and for each of several labels) on the exact leave-one-out
-        outputs, so that no data is held out and no model refitted; `predict_proba` exists then, and `predict` and
-        `decision_function` follow it.
+        How outputs become probabilities. None: the softmax (logistic for two classes, and for each of several labels)
+        of the outputs times one factor, which changes no label; held-out outputs of up to 2,000 training rows show it,
+        or where rows are not in memory (files, streams, Dask, `partial_fit`) their squared error alone, which is
+        coarser. "loo": fitted with constants on the exact leave-one-out outputs of all rows; `predict` and
+        `decision_function` follow the probabilities then.
 
     Attributes
     ----------
@@ -44,14 +46,14 @@ class Classification(ClassifierMixin, ClosedForm):
     multilabel_ : bool
         Whether rows may have several labels, each in a column of y.
     calibrator_ : Calibrator or LabelCalibrator
-        The map from outputs to probabilities, with `calibrate="loo"`.
+        The map from outputs to probabilities.
     """
 
     class_weight: dict[Any, float] | str | None
     classes_: np.ndarray
     calibrator_: Calibrator | LabelCalibrator
 
-    @available_unless_learned
+    @available_block_by_block
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
 
@@ -153,9 +155,9 @@ class Classification(ClassifierMixin, ClosedForm):
         codes = xp.astype(scores > 0, xp.int64) if scores.ndim == 1 else xp.argmax(scores, axis=1)
         return xp.take(to_device_of(scores, self.classes_), codes, axis=0)
 
-    @available_if_calibrated("probabilities")
+    @available_with_probabilities
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probability of each class, or of each of several labels; needs `calibrate="loo"`.
+        """Give the probability of each class, or of each of several labels.
 
         Parameters
         ----------
@@ -172,7 +174,7 @@ class Classification(ClassifierMixin, ClosedForm):
         >>> from ocrep import PinvClassifier
         >>> from ocrep.datasets import load
         >>> X, y = load("wine", return_X_y=True)
-        >>> probabilities = PinvClassifier(50, calibrate="loo", random_state=0).fit(X, y).predict_proba(X)
+        >>> probabilities = PinvClassifier(50, random_state=0).fit(X, y).predict_proba(X)
         >>> probabilities.shape, probabilities.sum(axis=1).round(6).max().item()
         ((178, 3), 1.0)
         """
@@ -181,7 +183,7 @@ class Classification(ClassifierMixin, ClosedForm):
         logarithms = self._log_probabilities(X, "predict_proba")
         return array_namespace(logarithms).exp(logarithms)
 
-    @available_if_calibrated("probabilities")
+    @available_with_probabilities
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Give the logarithm of `predict_proba`.
 
@@ -198,7 +200,7 @@ class Classification(ClassifierMixin, ClosedForm):
         Examples
         --------
         >>> from ocrep import TikhonovClassifier
-        >>> model = TikhonovClassifier(calibrate="loo").fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
+        >>> model = TikhonovClassifier().fit([[0.0], [1.0], [2.0], [3.0]], list("aabb"))
         >>> model.predict_log_proba([[0.4], [2.6]]).shape
         (2, 2)
         """
@@ -256,6 +258,17 @@ class Classification(ClassifierMixin, ClosedForm):
     @property
     def _one_score(self) -> bool:
         return len(self.classes_) == 2 and not self.multilabel_
+
+    @property
+    def _one_output(self) -> bool:
+        return self._one_score
+
+    @property
+    def _score_weights(self) -> Any:
+        W = super()._score_weights
+        if not self._calibrates:
+            return W
+        return calibration_of(self).weights_of_scores(array_namespace(W).astype(W, array_namespace(W).float64))
 
     def _all_classes(self, classes: Any, y: Any) -> np.ndarray | None:
         """The classes of `partial_fit`: given with the first block, and the same ever after; None for indicators."""

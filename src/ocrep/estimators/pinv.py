@@ -28,24 +28,25 @@ class _Network(ClosedForm):
     activation : str or callable, default="sigmoid"
         "sigmoid", "tanh", "relu", "sin", "gaussian", "laplace", "hardlimit", "identity", or a function of an array.
     input_scaling : "minmax", "squash", (low, high) or None, default="minmax"
-        Scaling of each input to [−1, 1] by its range in training or a given range; "squash" goes by the median and the
-        quartiles and bends what lies far outside, so that a few absurd values do no harm; None leaves inputs alone.
+        Scaling of each input to [−1, 1] by its range in training ("minmax") or by a given range. "squash" scales by the
+        median and the quartiles and compresses what lies far outside, so that a few absurd values do no harm. None
+        leaves inputs as they are.
     weight_init : {"uniform", "normal", "orthogonal", "pairs", "rows", "trees"}, default="uniform"
         Distribution of the input weights and biases: U(−1, 1), N(0, 1), or directions orthonormal in groups. "pairs"
-        takes each unit from two training rows, near in their inputs and far in their targets preferred, as described
-        in `RandomLayer`: among at most 10,000 rows; in `partial_fit`, and where rows can be read only once, among those
-        of the first block. "rows" centres "gaussian" or "laplace" units on such rows, and "trees" makes units of the
-        leaves of shallow trees, which explain the targets of such rows.
+        takes each unit from two training rows, and prefers pairs that are near in their inputs and far in their
+        targets, as described in `RandomLayer`. They come from at most 10,000 rows; in `partial_fit`, and where rows can
+        be read only once, from the first block. "rows" centres "gaussian" or "laplace" units on such rows, and "trees"
+        makes units of the leaves of shallow trees that are grown on the targets of such rows.
     weight_scale : float or "inverse_sqrt", default=1.0
         Factor on input weights and biases; "inverse_sqrt" is 1/√M.
     units_see : int, default=None
         How many inputs each hidden unit sees, chosen at random; None means all.
     metric : {"diagonal", "full"} or None, default=None
         What the scaled inputs are multiplied by before the units see them, learned from the gradients of the network:
-        a factor for each input, so that inputs that do not matter fade, or a matrix, which also finds directions.
-        Learned on at most 10,000 rows; rules with folds learn it anew without each fold.
+        a factor for each input ("diagonal"), so that inputs that do not matter fade, or a matrix ("full"), which also
+        finds directions. It is learned on at most 10,000 rows; rules with folds learn it again without each fold.
     metric_rounds : int, default=2
-        How often the layer is drawn with the metric of the round before.
+        How often the layer is drawn again with the metric of the round before.
     direct_link : bool, default=True
         Whether the output also sees the scaled inputs.
     max_hidden : int, default=300
@@ -56,7 +57,7 @@ class _Network(ClosedForm):
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
         or a number ≥ 0. "none" is the plain pseudoinverse.
     fit_intercept : bool, default=True
-        Whether the output has a constant that is not penalised.
+        Whether the output has an intercept, which is not penalized.
 
     Attributes
     ----------
@@ -95,8 +96,8 @@ class PinvRegressor(_Network, Regression):
     """A network with one random hidden layer, trained in closed form for regression.
 
     H = φ(XC + b) with random C and b; the output weights minimise ‖HW − T‖² + γ‖W‖², and γ is chosen by a
-    rule from one decomposition of H. The default rule takes the γ with the best conditioning among those that exact
-    cross-validation cannot tell from its best. The network of the paper [1]_ is
+    rule from one decomposition of H. The default rule takes the γ with the best conditioning among those whose error in
+    exact cross-validation is within one standard error of the least. The network of the paper [1]_ is
     `PinvRegressor(200, gamma="ocrep", direct_link=False, fit_intercept=False)`: its rule makes the regularized problem
     as well conditioned as it can be, and its γ grows with the number of rows.
 
@@ -170,8 +171,8 @@ class PinvClassifier(_Network, Classification):
 
     H = φ(XC + b) with random C and b; labels are coded ±1 in one column of T per class (in a single one for two
     classes), the output weights minimise ‖HW − T‖² + γ‖W‖², and γ is chosen by a rule from one decomposition of H.
-    The default rule takes the γ with the best conditioning among those that exact cross-validation cannot tell from its
-    best. The network of the paper [1]_ is
+    The default rule takes the γ with the best conditioning among those whose error in exact cross-validation is within
+    one standard error of the least. The network of the paper [1]_ is
     `PinvClassifier(200, gamma="ocrep", direct_link=False, fit_intercept=False)`.
 
     See Also

@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._errors import unchanged_on_error
 from ocrep._linalg.arrays import array_namespace
 from ocrep._rows.block import is_dask
-from ocrep._training.calibration import LeftOutErrors, interval_widths, standard_deviations
+from ocrep._training.calibration import LeftOutErrors, leverage_widths, network_outputs, standard_deviations
 from ocrep._training.recipe import Learned
 from ocrep._training.targets import Numbers
 from ocrep.estimators.base import (
     DEVIATIONS,
     ClosedForm,
+    available_block_by_block,
     available_if_calibrated,
-    available_unless_learned,
     calibration_of,
     predict_lazily,
     score_lazily,
@@ -31,18 +31,19 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
     ----------
     calibrate : "loo" or None, default=None
         "loo" keeps how far off the network was at each training row had that row been left out, exactly and without
-        refitting; `predict_interval` exists then. Of the rows themselves nothing is kept.
+        refitting, and learns where such errors are large; `predict_interval` exists then. Of the rows themselves
+        nothing is kept.
 
     Attributes
     ----------
     calibrator_ : LeftOutErrors
-        The sizes of the leave-one-out errors, with `calibrate="loo"`.
+        The sizes of the leave-one-out errors and their scale, with `calibrate="loo"`.
     """
 
     _targets = Numbers
     calibrator_: LeftOutErrors
 
-    @available_unless_learned
+    @available_block_by_block
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Add rows to those already learned; the result is that of `fit` on all of them.
 
@@ -108,7 +109,7 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
             return self._predict_lazily(X, return_std)
         X = self._check_new_rows(X, "predict")
         outputs = self._outputs(X)
-        predicted = outputs[:, 0] if self._one_dimensional else outputs
+        predicted = outputs[:, 0] if self._one_output else outputs
         if not return_std:
             return predicted
         deviations = standard_deviations(self._learned, self.spectrum_, self.gamma_, X)
@@ -118,11 +119,16 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Give an interval for each target that should hold it with the given probability; needs `calibrate="loo"`.
 
-        These are leave-one-out (jackknife) intervals scaled by leverage: the prediction plus and minus c·√(1 + v),
-        where v = hᵀ(HᵀH + γI)⁻¹h is the variance that the weights pass on to it, and c the quantile of the exact
-        leave-one-out errors of the training rows, each over its own standard deviation. They hold for a row of
-        weight 1, if its error is of the kind of those of the training rows. The guarantee of jackknife+, which keeps
-        one model per training row, is not claimed.
+        The prediction plus and minus c·√(1 + v)·s. s is the scale of errors at the row, which ridge regression on the
+        same features learned from the sizes of left-out errors; where held-out errors say that it tells nothing, it is
+        the same everywhere. v = hᵀ(HᵀH + γI)⁻¹h is the variance that the weights pass on to the prediction, in units of
+        the noise of a row of the mean weight; a stack does without it. c is the quantile of the left-out errors of the
+        training rows, each over its own √(1 + v)·s, where s was learned without the row. With about as many features
+        as rows (a leverage above 3/4), intervals are at least as wide as the errors as they are ask for.
+
+        Weights say how much a row counts among the errors, and only their ratios matter. Intervals hold if the errors
+        of new rows are of the kind of those of the training rows. The guarantee of jackknife+, which keeps one model
+        per training row, is not claimed.
 
         Parameters
         ----------
@@ -145,18 +151,23 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
         >>> bool(0.7 < ((ends[:, 0] < y) & (y < ends[:, 1])).mean() < 0.9)
         True
         """
-        errors = calibration_of(self).quantile(coverage)
+        calibrator = calibration_of(self)
+        errors, plain = calibrator.quantiles(coverage)
         if is_dask(X):
             raise TypeError("Intervals are for rows in memory, and X is a Dask collection: give one block at a time.")
         X = self._check_new_rows(X, "predict_interval")
+        xp = array_namespace(self._output_weights)
         outputs = self._outputs(X)
-        half = self._interval_widths(X, errors)
-        ends = array_namespace(outputs).stack([outputs - half, outputs + half], axis=1)
-        return ends[:, :, 0] if self._one_dimensional else ends
+        half = self._half_widths(X, errors, plain)
+        scale = calibrator.scale
+        if scale is not None:
+            half = half * scale.of(network_outputs(self._learned, scale.coef, scale.intercept, X))
+        ends = xp.stack([outputs - half, outputs + half], axis=1)
+        return xp.astype(ends[:, :, 0] if self._one_output else ends, X.dtype, copy=False)
 
-    def _interval_widths(self, X: Any, errors: Any) -> Any:
-        """Half the width of each interval, for errors in units of their standard deviation."""
-        return interval_widths(self._learned, self.spectrum_, self.gamma_, X, errors)
+    def _half_widths(self, X: Any, errors: Any, plain: Any) -> Any:
+        """Half the width of each interval where errors have the scale 1."""
+        return leverage_widths(self._learned, self.spectrum_, self.gamma_, X, errors, plain)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R², averaged over targets; of Dask collections only sums are brought here.
@@ -186,18 +197,24 @@ class Regression(MultiOutputMixin, RegressorMixin, ClosedForm):
             return score_lazily(self, X, y, sample_weight, labels=False).r2
         return super().score(X, y, sample_weight)
 
+    def _only_for_prediction(self) -> Self:
+        small = super()._only_for_prediction()
+        if hasattr(self, "calibrator_") and "spectrum_" in self.__dict__:
+            small.spectrum_ = self.spectrum_  # by which the widths of intervals differ from row to row
+        return small
+
     def _predict_lazily(self, X: Any, return_std: bool) -> Any:
         check_is_fitted(self)
-        n_columns = None if self._one_dimensional else len(self._output_weights)
+        n_columns = None if self._one_output else len(self._output_weights)
         predicted = predict_lazily(self, X, "predict", n_columns=n_columns)
         return (predicted, predict_lazily(self, X, DEVIATIONS, n_columns=n_columns)) if return_std else predicted
 
     @property
-    def _one_dimensional(self) -> bool:
+    def _one_output(self) -> bool:
         return isinstance(self._learned.targets, Numbers) and self._learned.targets.one_dimensional
 
     def _store_weights(self, learned: Learned, weights: Any, intercept: Any) -> None:
         del learned
-        one = self._one_dimensional
+        one = self._one_output
         setattr(self, self._weights_name, weights[0, :] if one else weights)
         self.intercept_ = float(intercept[0]) if one else intercept

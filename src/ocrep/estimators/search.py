@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from numbers import Integral, Real
 from threading import Lock
@@ -20,9 +21,10 @@ from ocrep._layers.random_layer import RandomLayer, check_size, random_numbers
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.folds import FoldPlan
 from ocrep._linalg.solve import Factored, Route
+from ocrep._rows import open_rows
 from ocrep._rows.memory import Rows
 from ocrep._training.recipe import Learned, Recipe, folds_by_splitter
-from ocrep._training.selection import Candidate, Score, select
+from ocrep._training.selection import Candidate, Report, Score, select
 from ocrep._training.stack import Stack, stack
 from ocrep._training.train import Training
 from ocrep.estimators.base import ClosedForm, available_if
@@ -38,42 +40,40 @@ from ocrep.rules import Choice, Rule
 Parameters = dict[str, Any]
 
 
-def _layer(activation: str, weight_init: str, n_hidden: int, *, direct_link: bool = True, **more: Any) -> Parameters:
-    layer = {"n_hidden": n_hidden, "activation": activation, "weight_init": weight_init, **more}
+# Which layers are compared: ramps and steps between pairs of rows, bumps and cones around rows, and random units.
+_KINDS: dict[str, Parameters] = {
+    "ramps": {"activation": "relu", "weight_init": "pairs", "units_see": 3},
+    "bumps": {"activation": "gaussian", "weight_init": "rows", "direct_link": False},
+    "cones": {"activation": "laplace", "weight_init": "rows"},
+    "steps": {"activation": "sigmoid", "weight_init": "pairs"},
+    "random": {"activation": "sigmoid", "weight_init": "uniform"},
+}
+
+
+def _layer(kind: str, n_hidden: int, **more: Any) -> Parameters:
+    layer = {"n_hidden": n_hidden, **_KINDS[kind], **more}
+    direct_link = layer.pop("direct_link", True)
     return {**layer, "direct_link": direct_link, "fit_intercept": True}
 
 
-def _corners(n_hidden: int, units_see: int = 3, **more: Any) -> Parameters:
-    return _layer("relu", "pairs", n_hidden, units_see=units_see, **more)
-
-
-def _bumps(n_hidden: int, **more: Any) -> Parameters:
-    return _layer("gaussian", "rows", n_hidden, direct_link=False, **more)
-
-
-def _cones(n_hidden: int, **more: Any) -> Parameters:
-    return _layer("laplace", "rows", n_hidden, **more)
-
-
-def _steps(n_hidden: int, **more: Any) -> Parameters:
-    return _layer("sigmoid", "pairs", n_hidden, **more)
-
-
-def _smooth(n_hidden: int, **more: Any) -> Parameters:
-    return _layer("sigmoid", "uniform", n_hidden, **more)
-
-
 def _of_size(n: int, fewer: int) -> tuple[Parameters, ...]:
-    return (_corners(n), _corners(fewer, 2), _bumps(n), _steps(n, units_see=3), _steps(n), _smooth(n))
+    return (
+        _layer("ramps", n),
+        _layer("ramps", fewer, units_see=2),
+        _layer("bumps", n),
+        _layer("steps", n, units_see=3),
+        _layer("steps", n),
+        _layer("random", n),
+    )
 
 
-_QUICK = (_corners(300), _bumps(300))
+_QUICK = (_layer("ramps", 300), _layer("bumps", 300))
 _THOROUGH = (
     *_of_size(1000, 1000),
-    *(_corners(300), _bumps(300), _steps(300, units_see=3)),
-    *(_steps(1000, units_see=3, weight_scale=scale) for scale in (0.5, 2.0)),
-    *(_steps(1000, weight_scale=0.5), _smooth(1000, weight_scale=2.0)),
-    _layer("gaussian", "pairs", 1000, direct_link=False),
+    *(_layer("ramps", 300), _layer("bumps", 300), _layer("steps", 300, units_see=3)),
+    *(_layer("steps", 1000, units_see=3, weight_scale=scale) for scale in (0.5, 2.0)),
+    *(_layer("steps", 1000, weight_scale=0.5), _layer("random", 1000, weight_scale=2.0)),
+    _layer("bumps", 1000, weight_init="pairs"),
 )
 # Single networks, by task, since classes need more units. Of equals the first wins.
 CANDIDATES: dict[str, dict[str, tuple[Parameters, ...]]] = {
@@ -86,42 +86,66 @@ _MANY_INPUTS = 1000
 _MANY_DIRECTIONS = 100
 # Fewer rows cannot tell what trees and metrics learn from chance.
 _FEW_ROWS = 20
-_ROWS_FOR_TREES = 2000
+# Of fewer rows with labels, trees take most of the time of a quick list.
+_QUICK_ROWS_FOR_TREES = 2000
+# Units of several outputs at most, and the units that no number of rows exceeds: a fit to 100,000 rows should take at
+# most five times as long as CatBoost's, and its time grows with the square of the units.
+_MOST_DOUBLED = 1500
+_MOST_UNITS = 1800
+# The best network of a named list is kept with its factor, which should not make a model file larger than 20 MB.
+_MOST_FACTORED = 700
 
 
 def _units(n_rows: int, n_outputs: int) -> int:
-    """More rows need more units: 300 at 200 rows, 500 at 1,400, 1,500 at 100,000; and several classes twice as many."""
-    units = 82.0 * n_rows**0.25 * (1.0 if n_outputs == 1 else 2.0)
-    return 100 * round(min(units, 1500.0) / 100.0)
+    """More rows need more units: 300 at 200 rows, 500 at 1,400, 1,200 at 20,000, 1,800 from 51,000 on.
+
+    Several targets or classes need twice as many, up to 1,500. Beyond some 5,000 rows the number grows faster, because
+    few candidates are trained on all rows then.
+    """
+    units = 82.0 * n_rows**0.25
+    if n_outputs > 1:
+        units = min(2.0 * units, _MOST_DOUBLED)
+    return 100 * round(min(max(units, 23.0 * n_rows**0.4), _MOST_UNITS) / 100.0)
 
 
-def members_of(candidates: str, task: str, n_rows: int, n_inputs: int, n_outputs: int) -> list[Parameters]:
-    """The layers of a stack, for rows of this number and width; those that cost least come first.
+def members_of(
+    candidates: str, task: str, n_rows: int, n_inputs: int, n_outputs: int, most_units: int = _MOST_UNITS
+) -> list[Parameters]:
+    """The layers of a stack, for rows of this number and width; those of "default" that cost least come first.
 
-    Kinds, rounds and sizes were chosen by test errors on the sets of benchmarks/tabular.py, for each task. In
-    classification of few rows, trees and diagonal metrics of more kinds gained nothing there.
+    Kinds, rounds and sizes were chosen by test errors on the sets of benchmarks/tabular.py, for each task, and trees of
+    labels on others. In classification, diagonal metrics of more kinds gained nothing.
     """
     pick("candidates", candidates, dict.fromkeys(("quick", "default", "thorough")))
-    n = _units(n_rows, n_outputs)
+    n = min(_units(n_rows, n_outputs), most_units)
     n = min(n, 300) if candidates == "quick" else n
     labels = task == "classification"
     learns = n_rows >= _FEW_ROWS
     turns = learns and n_inputs <= _MANY_DIRECTIONS
-    found = [_corners(n), _bumps(n), _steps(n, units_see=3) if labels else _steps(n)]
+    found = [_layer("ramps", n), _layer("bumps", n), _layer("steps", n, units_see=3) if labels else _layer("steps", n)]
     if not labels:
-        found.append(_cones(n))
-    if learns and n_inputs <= _MANY_INPUTS and (not labels or n_rows >= _ROWS_FOR_TREES):
-        found.append({"n_hidden": n, "weight_init": "trees"})
+        found.append(_layer("cones", n))
+    too_slow = candidates == "quick" and labels and n_rows < _QUICK_ROWS_FOR_TREES
+    if learns and n_inputs <= _MANY_INPUTS and not too_slow:
+        # Leaves gain more from their number than other units do.
+        leaves = n if candidates == "quick" else min(5 * n // 4, max(n, _MOST_DOUBLED))
+        found.append({"n_hidden": leaves, "weight_init": "trees"})
     if learns and candidates != "quick":
-        found.append(_cones(n, metric="diagonal"))
-        found += [_bumps(n, metric="full", metric_rounds=1)] if turns else []
+        found.append(_layer("cones", n, metric="diagonal"))
+        found += [_layer("bumps", n, metric="full", metric_rounds=1)] if turns else []
         if not labels:
-            found += [_corners(n, metric="diagonal"), _bumps(n, metric="diagonal")]
-            found += [_steps(n, metric="full", metric_rounds=1)] if turns else []
+            found += [_layer("ramps", n, metric="diagonal"), _layer("bumps", n, metric="diagonal")]
+            found += [_layer("steps", n, metric="full", metric_rounds=1)] if turns else []
     if learns and candidates == "thorough":
-        found += [_corners(n, 2), _smooth(n), _steps(n, metric="diagonal"), _corners(2 * n), _cones(2 * n)]
-        found += [_cones(2 * n, metric="diagonal"), _cones(n, metric="diagonal", metric_rounds=4)]
-        found += [_cones(n, metric="full")] if turns else []
+        found += [
+            _layer("ramps", n, units_see=2),
+            _layer("random", n),
+            _layer("steps", n, metric="diagonal"),
+            _layer("ramps", 2 * n),
+            _layer("cones", 2 * n),
+        ]
+        found += [_layer("cones", 2 * n, metric="diagonal"), _layer("cones", n, metric="diagonal", metric_rounds=4)]
+        found += [_layer("cones", n, metric="full")] if turns else []
     # The inputs themselves may be more features than all units.
     linked = {} if n_inputs <= _MANY_INPUTS else {"direct_link": False}
     return [{"direct_link": True, "fit_intercept": True, **own, **linked, "input_scaling": "squash"} for own in found]
@@ -150,38 +174,37 @@ def candidates_of(candidates: Any, network: type, own: Sequence[str]) -> list[Pa
 
 
 # ------------------------------------------------------------------------------
-# `Progress`: how far a search has come, on a terminal or on request.
+# How far a search has come, on a terminal or on request.
 
 
 # A shorter search is over before a line could be read.
 _PATIENCE = 1.0
 
 
-class Progress:
-    """Writes to stderr: a line for each candidate if `verbose`, else on terminals one line that is overwritten."""
+@contextmanager
+def progress(*, verbose: bool) -> Iterator[Report]:
+    """Write to stderr: a line for each candidate if `verbose`, else on terminals one line that is overwritten."""
+    lock = Lock()
+    start = perf_counter()
+    shown = False
 
-    def __init__(self, *, verbose: bool) -> None:
-        self._verbose, self._lock = verbose, Lock()
-        self._start, self._shown = perf_counter(), False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-    def report(self, number: int, total: int, parameters: dict[str, Any], score: Score) -> None:
-        """One more candidate was tried."""
-        with self._lock:
+    def report(number: int, total: int, parameters: dict[str, Any], score: Score) -> None:
+        nonlocal shown
+        with lock:
             count = f"candidate {number + 1} of {total}"
             error = f"held-out error {score.loss:.6g} on {score.n_rows:,} rows"
             told = f"failed: {score.failure}" if score.failure else error
-            if self._verbose:
+            if verbose:
                 print(f"{count}, {parameters}: {told}, {score.seconds:.2f} s", file=sys.stderr)
-            elif sys.stderr.isatty() and perf_counter() - self._start > _PATIENCE:
+            elif sys.stderr.isatty() and perf_counter() - start > _PATIENCE:
                 print(f"\r\x1b[K{count}: {told}", end="", file=sys.stderr, flush=True)
-                self._shown = True
+                shown = True
+
+    try:
+        yield report
+    finally:
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 # ------------------------------------------------------------------------------
@@ -248,17 +271,17 @@ class _Search(ClosedForm):
         (`ocrep.rules.names()` lists them), a rule object, or a number ≥ 0. The networks of a stack take the γ with the
         least held-out error under "ocrep_cv" and "kfold"; other rules are for `ensemble=False`.
     selection_rows : int, default=50_000
-        Beyond so many rows the candidates are compared on a random sample of this size, and the winner, or the output
-        weights of a stack, are trained on all rows. A stack draws its layers on the sample, and compares candidates on
-        10,000 rows of it. Of many rows to compare, some thousand decide first which candidates go on. Where folds go by
-        row number (`split="blocks"`), all rows are compared.
+        Beyond so many rows the candidates are compared on a random sample of this size. A stack draws its layers from
+        the sample and fits its output weights on all rows; with `ensemble=False` the winner is trained on all rows. If
+        the sample has more than some thousand rows, a part of it decides first which candidates go on; those of a stack
+        are then judged on one fold. Where folds go by row number (`split="blocks"`), all rows are compared.
     time_budget : float or None, default=None
-        No further candidate of a stack is begun after so many seconds; None sets no limit. With a limit, the model
-        depends on how fast the machine is.
+        No further candidate of a stack is begun after so many seconds, and the final fits come on top; None sets no
+        limit. With a limit, the model depends on how fast the machine is.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the hidden layers. All candidates have the same, so that smaller layers are parts of larger ones.
+        Seed of the hidden layers. It is the same for all candidates, so that smaller layers are parts of larger ones.
     verbose : bool, default=False
-        Whether to print a line for each candidate. On a terminal, a long search shows how far it has come anyway.
+        Whether to print a line for each candidate. On a terminal, a long search shows its progress in any case.
 
     Attributes
     ----------
@@ -266,6 +289,8 @@ class _Search(ClosedForm):
         What the output of each candidate is multiplied by in the stack: ≥ 0, with sum 1.
     ensemble_score_ : float
         The held-out score of the stack, as in `cv_results_`.
+    constant_score_ : float
+        The score of the best constant on the same rows, to compare it with.
     best_params_ : dict
         The candidate with the least held-out error.
     best_index_ : int
@@ -273,20 +298,20 @@ class _Search(ClosedForm):
     best_score_ : float
         Its score. As the best of several it is optimistic: keep rows apart to know how good the model is.
     cv_results_ : dict of arrays
-        As that of `GridSearchCV`, one entry per candidate: `params`, `param_…`, `mean_test_score`,
+        Like that of `GridSearchCV`, one entry per candidate: `params`, `param_…`, `mean_test_score`,
         `split0_test_score`, …, `std_test_score`, `rank_test_score`, `mean_fit_time`; and `gamma`, the γ that the rule
         chose, and `squared_error`. A score is minus the mean squared error on rows held out, or for labels minus their
         mean log-loss, under the softmax of the outputs times the factor that fits these rows best. `squared_error` is
         that of the targets, or of the ±1 codes of labels. The means are over all rows, each held out once. Candidates
         that failed have NaN. `judged` is "nested" for layers that learn from the targets, trees and metrics, which
         were learned anew without each fold, and "exact" for others. `n_rows` is the number of rows that a candidate was
-        judged on; those judged on more rank first. Of a stack, `weight` are the `weights_`.
+        judged on; those judged on more rank first. For a stack, `weight` holds the `weights_`.
     output_coef_ : ndarray of shape (n_features_out,) or (n_targets, n_features_out)
         Output weights W; with a direct link the weights of the inputs come first.
     n_hidden_ : int
         Number of hidden units.
     layer_ : RandomLayer, or layers side by side
-        The fitted hidden layer; that of a stack has those of its members in `layer_.layers`.
+        The fitted hidden layer. A stack has the layers of its members in `layer_.layers`.
     """
 
     candidates: str | Sequence[dict[str, Any]]
@@ -305,19 +330,24 @@ class _Search(ClosedForm):
 
     @property
     def best_estimator_(self) -> ClosedForm:
-        """The best single network as an estimator of its own: `PinvRegressor` or `PinvClassifier`, fitted."""
+        """The best single network as an estimator of its own: `PinvRegressor` or `PinvClassifier`, fitted.
+
+        From a stack with a named list of candidates and more than 4,000 rows, it has at most the first 700 of its
+        units.
+        """
         check_is_fitted(self)
+        self._check_whole("best_estimator_")
         if self._is_stack:
             learned, factor, route, choice = self._best
             factored = Factored(factor, route=route)
-            own = {**self._common(), **self.best_params_, "random_state": learned.one_layer.random_state}
-            network = self._network(**{**own, "gamma": choice.gamma, "calibrate": None})
-            network._store(Training(learned, factored, choice, factored.spectrum.solution(choice.gamma)))
+            layer = learned.one_layer  # of many rows, perhaps the first units of the member's
+            own = {**self._common(), **self.best_params_, "n_hidden": layer.n_hidden, "gamma": choice.gamma}
+            network = self._network(**{**own, "random_state": layer.random_state, "calibrate": None})
+            network._store(Training(learned, factored, choice))
             return network
         network = self._network(**{**self._common(), **self.best_params_, "random_state": self.layer_.random_state})
-        solution = self.spectrum_.solution(self.gamma_)
         calibrator = getattr(self, "calibrator_", None)
-        network._store(Training(self._learned, self._factored(), self.choice_, solution, calibrator))
+        network._store(Training(self._learned, self._factored(), self.choice_, calibrator))
         return network
 
     @available_if(_never)
@@ -340,7 +370,7 @@ class _Search(ClosedForm):
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ONE_NETWORK and self._is_stack:
             raise AttributeError(f"A stack of networks has no {name} of its own: use best_estimator_.{name}.")
-        return object.__getattribute__(self, name)  # which says why there is none
+        return super().__getattr__(name)
 
     def with_gamma(self, gamma: Any) -> Self:
         """Give the same network under another rule, from the stored factor, without the data; not for a stack.
@@ -360,7 +390,8 @@ class _Search(ClosedForm):
             raise AttributeError("A stack has a γ for each of its networks: use best_estimator_.with_gamma(…).")
         return super().with_gamma(gamma)
 
-    def _train(self, rows: Rows) -> Training | Stack:
+    def _train(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Training | Stack:
+        rows = open_rows(X, y, sample_weight, self._groups_of(X, y, groups))
         common = self._common()
         if isinstance(self.random_state, Integral):
             common["random_state"] = int(self.random_state)
@@ -371,12 +402,12 @@ class _Search(ClosedForm):
             return self._stacked(rows, common, most_rows)
         chosen = candidates_of(self.candidates, self._network, [name for name in common if name not in _EITHER])
         tried = [self._candidate(number, own, common) for number, own in enumerate(chosen)]
-        with Progress(verbose=self.verbose) as progress:
-            selection = select(tried, rows, most_rows, progress.report)
-        self.best_index_, self.best_params_ = selection.best, chosen[selection.best]
-        self.cv_results_ = _results(chosen, selection.scores)
-        self.best_score_ = float(self.cv_results_["mean_test_score"][selection.best])
-        return selection.training
+        with progress(verbose=self.verbose) as report:
+            scores, best, training = select(tried, rows, most_rows, report)
+        self.best_index_, self.best_params_ = best, chosen[best]
+        self.cv_results_ = _results(chosen, scores)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        return training
 
     def _stacked(self, rows: Rows, common: dict[str, Any], most_rows: int) -> Stack:
         """Compare candidates, and weigh their networks."""
@@ -390,37 +421,48 @@ class _Search(ClosedForm):
         given = None if isinstance(self.candidates, str) else candidates_of(self.candidates, self._network, own)
         task = "classification" if issubclass(self._network, ClassifierMixin) else "regression"
 
-        def candidates(n_rows: int, n_inputs: int, n_outputs: int) -> list[Candidate]:
+        def candidates(n_rows: int, n_inputs: int, n_outputs: int, most_units: int) -> list[Candidate]:
             named = given is None
-            chosen = members_of(self.candidates, task, n_rows, n_inputs, n_outputs) if named else given
+            chosen = members_of(self.candidates, task, n_rows, n_inputs, n_outputs, most_units) if named else given
             found = [self._candidate(number, own, common) for number, own in enumerate(chosen)]
-            for _, recipe in found:
+            for number, (_, recipe) in enumerate(found):
                 _check_member(recipe)
+                if recipe.folds != found[0][1].folds:
+                    raise ValueError(
+                        f"candidates[{number}] has other folds than candidates[0], and a stack judges all on the same "
+                        "rows: say how rows are divided in cv, or use ensemble=False."
+                    )
             return [(own, recipe.for_rows(rows)) for own, recipe in found]
 
         # Whatever can be wrong with the parameters is found before a row is read.
-        needs = candidates(1, 1, 1)[0][1].needs
-        with Progress(verbose=self.verbose) as progress:
-            found = stack(rows, needs, candidates, most_rows, progress.report, seconds=float(seconds))
+        needs = candidates(1, 1, 1, _MOST_UNITS)[0][1].needs
+        with progress(verbose=self.verbose) as report:
+            most = _MOST_FACTORED if given is None else None
+            found = stack(rows, needs, candidates, most_rows, report, seconds=float(seconds), most_factored=most)
         chosen = [own for own, _ in found.candidates]
         self.best_index_, self.best_params_ = found.best, chosen[found.best]
         self.cv_results_ = _results(chosen, found.scores) | {"weight": found.shares}
         self.best_score_ = float(self.cv_results_["mean_test_score"][found.best])
         self.ensemble_score_ = -found.loss
+        self.constant_score_ = -found.loss_of_constant
         return found
 
     def _store(self, training: Training | Stack) -> None:
         for name in ("weights_", "_best", *_OF_ONE_NETWORK):
             self.__dict__.pop(name, None)
         if isinstance(training, Training):
-            self.__dict__.pop("ensemble_score_", None)
+            for name in ("ensemble_score_", "constant_score_"):
+                self.__dict__.pop(name, None)
             super()._store(training)
             return
         self._store_learned(training.learned)
         self._store_weights(training.learned, training.output_weights, training.intercept)
+        self._mean = training.mean_row
         self.calibrator_ = training.calibrator
         self.weights_ = training.shares
-        choice = Choice("kfold", training.best_gamma, held_out_error=training.scores[training.best].squared_error)
+        given = isinstance(training.candidates[training.best][1].gamma, Real)
+        name = "fixed" if given else "kfold"
+        choice = Choice(name, training.best_gamma, held_out_error=training.scores[training.best].squared_error)
         factored = training.best_factored
         self._best = (training.best_learned, factored.factor, factored.route, choice)
 
@@ -484,10 +526,11 @@ def _results(chosen: list[dict[str, Any]], scores: Sequence[Score]) -> dict[str,
 class PinvRegressorCV(_Search, Regression):
     """A stack of networks whose layers are of different kinds, weighed by cross-validation, for regression.
 
-    Every candidate is trained in closed form, and predicts each row by weights that were fitted without the row's fold.
-    The weights of the stack, none of them negative, make these predictions together the best. Layers that learn from
-    the targets, leaves of trees and metrics, are learned anew without each fold. So all errors are those on rows that a
-    candidate has not seen. `predict_interval` takes its width from the stack's errors on held-out rows.
+    Every candidate is trained in closed form, and predicts held-out rows by weights that were fitted without their
+    fold. The weights of the stack, none of them negative, make the weighted sum of these predictions as good as it can
+    be. Layers that learn from the targets (leaves of trees, and metrics) are learned again without each fold. So all
+    errors are errors on rows that a candidate has not seen. `predict_interval` takes its width from the stack's errors
+    on held-out rows.
 
     See Also
     --------
@@ -540,8 +583,8 @@ class PinvRegressorCV(_Search, Regression):
             )
         return super().predict(X, return_std)
 
-    def _interval_widths(self, X: Any, errors: Any) -> Any:
-        return errors if self._is_stack else super()._interval_widths(X, errors)
+    def _half_widths(self, X: Any, errors: Any, plain: Any) -> Any:
+        return errors if self._is_stack else super()._half_widths(X, errors, plain)
 
     def __init__(
         self,
@@ -574,17 +617,18 @@ class PinvRegressorCV(_Search, Regression):
 class PinvClassifierCV(_Search, Classification):
     """A stack of networks whose layers are of different kinds, weighed by cross-validation, for classification.
 
-    Every candidate is trained in closed form, and predicts each row by weights that were fitted without the row's fold.
-    The weights of the stack, none of them negative, make the log-loss of these predictions together the least. Layers
-    that learn from the targets, leaves of trees and metrics, are learned anew without each fold. So all errors are
-    those on rows that a candidate has not seen. Probabilities are calibrated on the same predictions.
+    Every candidate is trained in closed form, and predicts held-out rows by weights that were fitted without their
+    fold. The weights of the stack, none of them negative, make the log-loss of the weighted sum of these predictions as
+    small as it can be. Layers that learn from the targets (leaves of trees, and metrics) are learned again without each
+    fold. So all errors are errors on rows that a candidate has not seen. Probabilities are calibrated on the same
+    predictions.
 
     Parameters
     ----------
     calibrate : "loo" or None, default="loo"
         For `ensemble=False`: "loo" fits a softmax (logistic for two classes) on the exact leave-one-out outputs of the
-        chosen network, so that no data is held out and no model refitted; `predict_proba` exists then, and `predict`
-        and `decision_function` follow it. A stack always has probabilities.
+        chosen network, so that no data is held out and no model refitted; `predict` and `decision_function` follow it.
+        None takes one factor on the outputs, which changes no label. A stack calibrates on its held-out predictions.
 
     See Also
     --------

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocrep._linalg.arrays import EPS, to_host
 from ocrep._linalg.spectrum import Spectrum
-from ocrep._training.train import cv_error_of
 from ocrep.rules import NotApplicable, resolve
+from ocrep.rules.cross_validation import cv_error_of
 
 WIDTH = 79
 _GAP = "   "
@@ -33,7 +33,8 @@ class Summary:
     title : str
         The kind of model.
     sections : dict of str to dict
-        Names and values as text, by section: "data", "network", "regularization", "error", and "members" of a stack.
+        Names and values as text, by section: "data", "network", "regularization", "error", "members" of a stack, and
+        first the "answers" of a table model.
     warnings : tuple of str
         What deserves attention.
     """
@@ -52,9 +53,14 @@ class Summary:
             textwrap.fill(f"[{number}] {warning}", WIDTH, subsequent_indent="    ")
             for number, warning in enumerate(self.warnings, 1)
         ]
+        answers = [
+            textwrap.fill(f"{question} {answer}", WIDTH, subsequent_indent="    ")
+            for question, answer in self.sections.get("answers", {}).items()
+        ]
         bar = "=" * WIDTH
+        above = [*answers, "-" * WIDTH] if answers else []
         below = ["Warnings:", *notes] if notes else []
-        return "\n".join([self.title.center(WIDTH).rstrip(), bar, *halves, *long, bar, *below])
+        return "\n".join([self.title.center(WIDTH).rstrip(), bar, *above, *halves, *long, bar, *below])
 
     __repr__ = __str__
 
@@ -128,17 +134,19 @@ def _stack(model: Any) -> dict[str, Lines]:
     """The members of a stack with their weights, and how good it is on held-out rows."""
     numbers = np.argsort(-model.weights_, kind="stable")[: np.count_nonzero(model.weights_)]
     network = {"Networks": f"{len(numbers)} of {len(model.weights_)}", "Hidden units": f"{model.n_hidden_:,}"}
-    members = {}
+    shares: dict[str, float] = {}
     for number in numbers:
         own = model.cv_results_["params"][number]
         kind = own.get("weight_init", "uniform")
-        name = "trees" if kind == "trees" else f"{own.get('activation', 'sigmoid')} {kind}"
+        name = "leaves" if kind == "trees" else f"{own.get('activation', 'sigmoid')} {kind}"
         metric = f", {own['metric']}" if own.get("metric") else ""
-        members[f"{own.get('n_hidden', 500)} {name}{metric}"] = f"{model.weights_[number]:.2f}"
+        name = f"{own.get('n_hidden', 500)} {name}{metric}"
+        shares[name] = shares.get(name, 0.0) + model.weights_[number]  # members may differ in what is not shown
+    members = {name: f"weight {share:.2f}" for name, share in shares.items()}
     held_out = -model.ensemble_score_
-    error = {"Held-out log-loss": f"{held_out:.4g}"}
+    error = {"CV log-loss": f"{held_out:.4g}"}
     if not hasattr(model, "classes_"):
-        error = {"Held-out RMSE": f"{math.sqrt(held_out):.4g}"}
+        error = {"CV RMSE": f"{math.sqrt(held_out):.4g}"}
     return {"network": network, "members": members, "error": error}
 
 
@@ -179,10 +187,10 @@ def _errors(model: Any, spectrum: Spectrum) -> Lines:
     lines = {f"Training {of_what}": f"{math.sqrt(_rss(model, spectrum) / total):.4g}"}
     held_out = _held_out(model)
     if held_out is not None:
-        lines[f"Held-out {of_what}"] = f"{math.sqrt(held_out):.4g}"
+        lines[f"CV {of_what}"] = f"{math.sqrt(held_out):.4g}"
         squares = float((spectrum.UtT**2).sum() + spectrum.residual.sum())
         if spectrum.intercept_fitted and squares > 0.0 and not hasattr(model, "classes_"):
-            lines["Held-out R²"] = f"{1.0 - held_out * total / squares:.3f}"
+            lines["CV R²"] = f"{1.0 - held_out * total / squares:.3f}"
     return lines
 
 

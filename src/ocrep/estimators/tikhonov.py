@@ -19,10 +19,10 @@ class TikhonovRegressor(Regression):
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
         a number ≥ 0, or one for each target. "none" is the plain pseudoinverse.
     fit_intercept : bool, default=True
-        Whether the output has a constant that is not penalised.
+        Whether the output has an intercept, which is not penalized.
     gamma_per_target : bool, default=False
         Whether the rule chooses a γ for each target, as if it were the only one; `gamma_` is then an array. Rules that
-        do not read the targets, such as "ocrep", give all of them the same.
+        do not read the targets, such as "ocrep", give all targets the same γ.
 
     Attributes
     ----------
@@ -82,10 +82,10 @@ class TikhonovClassifier(Classification):
         A rule's name (`ocrep.rules.names()` lists them), a rule object such as `rules.OCReP(floor=0.0)`,
         a number ≥ 0, or one for each target. "none" is the plain pseudoinverse.
     fit_intercept : bool, default=True
-        Whether the output has a constant that is not penalised.
+        Whether the output has an intercept, which is not penalized.
     gamma_per_target : bool, default=False
         Whether the rule chooses a γ for each target, as if it were the only one; `gamma_` is then an array. Rules that
-        do not read the targets, such as "ocrep", give all of them the same.
+        do not read the targets, such as "ocrep", give all targets the same γ.
 
     Attributes
     ----------

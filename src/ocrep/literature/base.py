@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, is_regressor
+from sklearn.base import MultiOutputMixin, RegressorMixin, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep._documentation import Documented, Linked, shown_in_short
 from ocrep._errors import unchanged_on_error
 from ocrep._layers.hidden_map import HiddenMap
-from ocrep._layers.random_layer import random_numbers
+from ocrep._layers.random_layer import Drawn, random_numbers
 from ocrep.estimators.summary import Summarized
 
 
-class Method(Documented, Linked, Summarized, BaseEstimator, ABC):
+class Method(Documented, Linked, Summarized, Drawn, ABC):
     """A method of the literature.
 
     Parameters

@@ -27,8 +27,8 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._layers.random_layer import check_size
 from ocrep._linalg.arrays import Array
 from ocrep._training.train import at_size
-from ocrep.estimators import PinvClassifier, PinvRegressor
-from ocrep.estimators.base import fit_silently
+from ocrep.estimators.base import available_if, fit_silently
+from ocrep.estimators.pinv import PinvClassifier, PinvRegressor
 from ocrep.literature.base import Method
 from ocrep.rules import Fixed, KFold, Rule, Unregularized
 from ocrep.rules.search import check_grid
@@ -94,6 +94,12 @@ class NetworkBased(Method):
         return tags
 
 
+def _with_probabilities(model: Any) -> None:
+    """Raise if the network has none, as that of an older file."""
+    if "network_" in model.__dict__:
+        model.network_.predict_proba  # noqa: B018 - which says why
+
+
 class NetworkClassifier(ClassifierMixin, NetworkBased):
     """A classifier with a `PinvClassifier` inside.
 
@@ -122,6 +128,23 @@ class NetworkClassifier(ClassifierMixin, NetworkBased):
         """
         check_is_fitted(self)
         return self.network_.decision_function(X)
+
+    @available_if(_with_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Estimate the probability of each class, as `PinvClassifier` does without `calibrate`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.network_.predict_proba(X)
 
 
 # ------------------------------------------------------------------------------
@@ -251,6 +274,8 @@ class ELMClassifier(_ELM, NetworkClassifier):
     (150,)
     >>> model.decision_function(X).shape
     (150, 3)
+    >>> model.predict_proba(X).shape
+    (150, 3)
     """
 
 
@@ -330,9 +355,10 @@ class _RELM(NetworkBased):
         sizes = self._sizes()
         largest = self._network(sizes[-1], seed, gamma=Unregularized(), store_folds=rule.n_folds).fit(X, y)
         # All sizes are read from the factor of the largest network.
-        tried = [at_size(largest.factor_, largest.folds_, rule, size) for size in sizes]
-        best = min(tried, key=lambda size: (size.cv_error, size.n_hidden))  # of equals, the smaller network
-        network = self._network(best.n_hidden, seed, gamma=best.gamma).fit(X, y)
+        assert largest.folds_ is not None
+        tried = {size: at_size(largest.factor_, largest.folds_, rule, size) for size in sizes}
+        best = min(sizes, key=lambda size: (tried[size][1], size))  # of equals, the smaller network
+        network = self._network(best, seed, gamma=tried[best][0]).fit(X, y)
         if self.weighted:
             self.robust_weights_ = robust_weights(self._residuals(network, X, y))
             network.fit(X, y, sample_weight=self.robust_weights_)
@@ -416,5 +442,7 @@ class RELMClassifier(_RELM, NetworkClassifier):
     >>> model.predict(X).shape
     (150,)
     >>> model.decision_function(X).shape
+    (150, 3)
+    >>> model.predict_proba(X).shape
     (150, 3)
     """

@@ -19,6 +19,7 @@ from ocrep import __version__
 from ocrep._errors import pick
 from ocrep._files.writing import replacing
 from ocrep._layers.hidden_map import HiddenMap, JoinedMap
+from ocrep.onnx import table
 from ocrep.onnx.network import ESTIMATORS, OnnxExportError, conversion_options, fills_text, register, require_skl2onnx
 
 # Runtimes have supported these operator sets since 2023, and newer operators are not needed.
@@ -36,7 +37,12 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     fitted on an array or on a data frame of numbers takes one input "X", (n_samples, n_features); a pipeline
     that begins with a `ColumnTransformer` on a data frame takes one input per column that it uses, (n_samples,
     1), with the column's name: numbers or text. Regressors return "variable", (n_samples, n_targets);
-    classifiers return "label", "scores" as in `decision_function`, and "probabilities" if calibrated.
+    classifiers return "label", "scores" as in `decision_function`, and "probabilities" if they have them.
+
+    `TableRegressor` and `TableClassifier` take one input per column that they use, too: categories as text, "" in
+    gaps; all else as numbers, NaN in gaps. Durations are seconds, times are hours since midnight, and dates are days
+    since 1970-01-01 UTC with the time of day as a fraction, in double whatever `dtype` is. Text of many values, which
+    they read by its letters, is refused.
 
     Parameters
     ----------
@@ -45,7 +51,8 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
     dtype : {"float32", "float64"}, default="float32"
         Type of the numbers in inputs and results.
     example : data frame, default=None
-        Some rows of input, to distinguish columns of text from columns of numbers where the fitted steps do not.
+        Some rows of input, to distinguish columns of text from columns of numbers where the fitted steps do not;
+        models of tables need none.
 
     Returns
     -------
@@ -70,11 +77,13 @@ def to_onnx(model: Any, *, dtype: str = "float32", example: Any = None) -> Any:
         model = getattr(model, "best_estimator_", model)  # what a search over parameters found
     check_is_fitted(model)
     register()
-    inputs = _inputs_of(model, example)
-    graph = _double_graph(skl2onnx, model, inputs)
-    _prepare_ends(graph.graph, [name for name, _ in inputs], single)
-    _describe(graph, model)
-    check_graph(graph, model, inputs, single=single, example=example)
+    steps = table.unfolded(model)
+    inputs = _inputs_of(steps, example)
+    graph = _double_graph(skl2onnx, steps, inputs, type(model).__name__)
+    coder = _coder_of(steps)
+    _prepare_ends(graph.graph, [name for name, _ in inputs], single, table.dates_of(coder) if coder else set())
+    _describe(graph, model, table.units_of(coder) if coder else {})
+    check_graph(graph, steps, inputs, single=single, example=example)
     return graph
 
 
@@ -114,6 +123,9 @@ def _inputs_of(model: Any, example: Any = None) -> list[tuple[str, Any]]:
 
     if sparse.issparse(example):
         raise OnnxExportError("A graph takes dense arrays, and the example is sparse: give example.toarray().")
+    coder = _coder_of(model)
+    if coder is not None:
+        return table.inputs_of(coder)
     first = _first_step(model)
     if not hasattr(first, "n_features_in_"):
         raise OnnxExportError(f"A graph takes columns of numbers or text, and the model begins with {first!r}.")
@@ -132,10 +144,19 @@ def _inputs_of(model: Any, example: Any = None) -> list[tuple[str, Any]]:
     return numbers
 
 
+def _steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline and of the pipelines in it; a model alone is its only step."""
+    return [part for _, step in model.steps for part in _steps_of(step)] if isinstance(model, Pipeline) else [model]
+
+
 def _first_step(model: Any) -> Any:
-    while isinstance(model, Pipeline):
-        model = model.steps[0][1]
-    return model
+    return _steps_of(model)[0]
+
+
+def _coder_of(model: Any) -> Any:
+    """The coder of a table before an estimator; None if there is none."""
+    first, *others = _steps_of(model)
+    return first if others and table.is_coder(first) else None
 
 
 def _text_in(example: Any, n_columns: int) -> set[int]:
@@ -162,24 +183,43 @@ def _takes_text(step: Any) -> Iterator[bool]:
         yield any(isinstance(value, str) for value in np.asarray(categories).tolist())
 
 
-def _double_graph(skl2onnx: Any, model: Any, inputs: list[tuple[str, Any]]) -> Any:
-    name = type(model).__name__
+def _double_graph(skl2onnx: Any, model: Any, inputs: list[tuple[str, Any]], name: str) -> Any:
+    options = conversion_options()
+    coder, last = _coder_of(model), _steps_of(model)[-1]
+    if coder is not None:
+        options = {kind: {**known, **table.conversion_options(coder)[kind]} for kind, known in options.items()}
+        # A coder takes its inputs in their order, so that skl2onnx need not know names that results may have too.
+        inputs = [(f"column{place}", kind) for place, (_, kind) in enumerate(inputs)]
+    if hasattr(last, "predict_proba") and not isinstance(last, ESTIMATORS):
+        options["options"] = {id(last): {"zipmap": False}}  # probabilities as an array, as ours are
     try:
-        return skl2onnx.convert_sklearn(model, name, inputs, target_opset=_OPSETS, **conversion_options())
+        return skl2onnx.convert_sklearn(model, name, inputs, target_opset=_OPSETS, **options)
     except (OnnxExportError, NotFittedError):
         raise
     except Exception as error:  # skl2onnx's converters raise errors of any type
         raise OnnxExportError(
-            f"skl2onnx cannot write a step of this {name}, for it says: {_first_line(error)}"
+            f"skl2onnx cannot write a step of this {name}, for it says: {_first_line(error.__cause__ or error)}"
         ) from error
 
 
-def _prepare_ends(graph: Any, names: list[str], single: bool) -> None:
-    """Name inputs as the columns, drop those that no node reads, and cast numbers if single precision is wanted."""
+def _prepare_ends(graph: Any, names: list[str], single: bool, double: set[str]) -> None:
+    """Name inputs as the columns, drop those that no node reads, and cast numbers if single precision is wanted.
+
+    The inputs in `double` stay in double.
+    """
     from onnx import TensorProto, helper
 
     read = {name for node in graph.node for name in node.input}
-    renamed: dict[str, str] = {}
+    made = {name for node in graph.node for name in node.output} | {array.name for array in graph.initializer}
+    taken = {*names, *made, *(value.name for value in graph.input)}
+
+    def unused(name: str) -> str:
+        while name in taken:
+            name += ":"
+        taken.add(name)
+        return name
+
+    renamed = {name: unused(name) for name in made & set(names)}
     first, last = [], []
     for value, name in zip(list(graph.input), names, strict=True):
         if value.name not in read:
@@ -189,33 +229,40 @@ def _prepare_ends(graph: Any, names: list[str], single: bool) -> None:
         inner = value.name
         value.name = name
         renamed[inner] = name
-        if single and number.elem_type == TensorProto.DOUBLE:
-            # skl2onnx puts no colons into names, so this name is unique.
+        if single and name not in double and number.elem_type == TensorProto.DOUBLE:
             number.elem_type = TensorProto.FLOAT
-            renamed[inner] = f"{inner}:double"
+            renamed[inner] = unused(f"{inner}:double")
             first.append(helper.make_node("Cast", [name], [renamed[inner]], to=TensorProto.DOUBLE))
     for value in graph.output:
         number = value.type.tensor_type
+        inner = value.name
+        while value.name in names:
+            value.name = f"output_{value.name}"
+        renamed[inner] = value.name
         if single and number.elem_type == TensorProto.DOUBLE:
             number.elem_type = TensorProto.FLOAT
-            renamed[value.name] = f"{value.name}:double"
-            last.append(helper.make_node("Cast", [renamed[value.name]], [value.name], to=TensorProto.FLOAT))
+            renamed[inner] = unused(f"{inner}:double")
+            last.append(helper.make_node("Cast", [renamed[inner]], [value.name], to=TensorProto.FLOAT))
     for node in graph.node:
         for ends in (node.input, node.output):
             ends[:] = [renamed.get(name, name) for name in ends]
+    for array in graph.initializer:
+        array.name = renamed.get(array.name, array.name)
     nodes = [*first, *graph.node, *last]
     del graph.node[:]
     graph.node.extend(nodes)
 
 
-def _describe(graph: Any, model: Any) -> None:
-    """Add the producer, the type of model and the names of its features to the graph."""
+def _describe(graph: Any, model: Any, units: dict[str, str]) -> None:
+    """Add the producer, the type of model, the names of its features and what they hold to the graph."""
     from onnx import helper
 
     graph.producer_name = "ocrep"
     graph.producer_version = __version__
     names = getattr(model, "feature_names_in_", None)
     about = {} if names is None else {"feature_names": json.dumps([str(name) for name in names])}
+    if units:
+        about["inputs"] = json.dumps(units)
     helper.set_model_props(graph, {"model": type(model).__name__, **about})
 
 
@@ -233,12 +280,17 @@ def check_graph(graph: Any, model: Any, inputs: list[tuple[str, Any]], *, single
         session = onnxruntime.InferenceSession(graph.SerializeToString(), options, ["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises errors of its own types
         raise OnnxExportError(
-            f"skl2onnx wrote a graph of this {type(model).__name__} that onnxruntime cannot load: a step has no right "
-            f"ONNX form ({_first_line(error)})."
+            "skl2onnx wrote a graph that onnxruntime cannot load: a step has no right ONNX form "
+            f"({_first_line(error)})."
         ) from error
-    rows = _rows(model, inputs, example, np.float32 if single else np.float64)
+    coder = _coder_of(model)
+    if coder is None:
+        rows = _rows(model, inputs, example, np.float32 if single else np.float64)
+        feed = _feed(rows, inputs, single)
+    else:
+        rows, feed = table.example_of(coder, _typical(_steps_of(model)[1])[1], N_ROWS, single=single)
     wanted = {value.name for value in session.get_inputs()}
-    feed = {name: values for name, values in _feed(rows, inputs, single).items() if name in wanted}
+    feed = {name: values for name, values in feed.items() if name in wanted}
     try:
         found = dict(zip([value.name for value in session.get_outputs()], session.run(None, feed), strict=True))
     except Exception as error:
@@ -247,15 +299,19 @@ def check_graph(graph: Any, model: Any, inputs: list[tuple[str, Any]], *, single
 
 
 def _compare(model: Any, rows: Any, found: dict[str, np.ndarray], single: bool) -> None:
-    name = "scores" if "scores" in found else "variable"
-    if name not in found or not hasattr(model, "predict"):  # labels of another library's classifier, or a layer alone
+    """Raise unless the graph gives the scores, the numbers or the probabilities of the model."""
+    methods = {"scores": "decision_function", "probabilities": "predict_proba", "variable": "predict"}
+    # A result has another name where a column has its own; of a layer alone, nothing is compared.
+    given = {name.split("output_")[-1]: values for name, values in found.items()}
+    name = next((name for name, method in methods.items() if name in given and hasattr(model, method)), None)
+    if name is None:
         return
-    expected = np.asarray(model.decision_function(rows) if name == "scores" else model.predict(rows), dtype=np.float64)
-    if found[name].size != expected.size:
-        gives = f"gives {found[name].size} numbers where the model gives {expected.size}"
+    expected = np.asarray(getattr(model, methods[name])(rows), dtype=np.float64)
+    if given[name].size != expected.size:
+        gives = f"gives {given[name].size} numbers where the model gives {expected.size}"
         raise OnnxExportError(f"The graph {gives}: a step has no right ONNX form.")
     largest = max(np.abs(expected).max(), np.spacing(0))
-    difference = np.abs(found[name].reshape(expected.shape) - expected).max() / largest
+    difference = np.abs(given[name].reshape(expected.shape) - expected).max() / largest
     if not difference <= TOLERANCE[single]:
         dtype, advice = ("float32", "") if single else ("float64", ", and dtype='float32' may do")
         raise OnnxExportError(
@@ -322,5 +378,5 @@ def _feed(rows: Any, inputs: list[tuple[str, Any]], single: bool) -> dict[str, n
     return feed
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)

@@ -65,22 +65,19 @@ class Network:
 
     hidden: Hidden
     stages: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
-    """Weights (n_features_out, n_targets) and intercept of the output, then of the calibration if there is one;
+    """Weights (n_features_out, n_targets) and intercept of the output, then of the calibration if scores follow it;
     empty for a layer alone."""
     labels: np.ndarray | None = None
     """The classes of a classifier, as text or whole numbers."""
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether the last stage computes the logits of probabilities."""
-        return len(self.stages) == 2
+    factor: float | None = None
+    """What scores are multiplied by to become the logits of probabilities; None if there are none."""
 
     @property
     def results(self) -> tuple[str, ...]:
         """The names of the graph's results."""
         if self.labels is None:
             return ("variable",)
-        return ("label", "probabilities", "scores") if self.calibrated else ("label", "scores")
+        return ("label", "scores") if self.factor is None else ("label", "probabilities", "scores")
 
     @property
     def width(self) -> int | None:
@@ -110,10 +107,11 @@ def network_of(model: Any) -> Network:
         )
     labels = _plain_labels(model.classes_)
     if not getattr(model, "_calibrates", model.calibrate is not None):
-        return Network(hidden, (output,), labels)
+        calibrator = getattr(model, "calibrator_", None)
+        return Network(hidden, (output,), labels, None if calibrator is None else float(calibrator.slope[0, 0]))
     advice = "call fit with this gamma and calibrate='loo', or set calibrate=None."
     check_is_fitted(model, "calibrator_", msg=f"This γ is not calibrated: {advice}")
-    return Network(hidden, (output, (model.calibrator_.slope, model.calibrator_.offset)), labels)
+    return Network(hidden, (output, (model.calibrator_.slope, model.calibrator_.offset)), labels, 1.0)
 
 
 def _plain_labels(classes: np.ndarray) -> np.ndarray:
@@ -188,7 +186,7 @@ def features(graph: Graph, hidden: Hidden, X: str) -> str:
 
 
 def outputs(graph: Graph, network: Network, X: str) -> str:
-    """HW + b, (n_samples, n_targets); the logits if the network is calibrated; H for a layer alone."""
+    """HW + b, (n_samples, n_targets); the logits if scores follow a calibration; H for a layer alone."""
     H = features(graph, network.hidden, X)
     for weights, intercept in network.stages:
         H = graph("Add", graph("MatMul", H, graph.constant(weights)), graph.constant(intercept))
@@ -373,7 +371,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         return
     label(graph, network.labels, Z, to_name=results["label"].full_name)
     graph.give(graph.squeezed(Z) if network.width == 1 else Z, results["scores"])
-    if network.calibrated:
+    if network.factor is not None:
+        Z = Z if network.factor == 1.0 else _times(graph, Z, np.full(network.width or 1, network.factor))
         # Two classes have a single logit, that of the second class.
         logits = graph.joined([graph("Mul", Z, graph.constant(np.zeros(1))), Z]) if network.width == 1 else Z
         graph.give(graph("Softmax", logits, axis=1), results["probabilities"])

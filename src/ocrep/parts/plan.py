@@ -26,7 +26,7 @@ from ocrep._training.targets import Labels, Numbers, check_more_than_one
 from ocrep._training.train import factors_of_part, train_from_factors
 from ocrep.estimators import PinvClassifier, PinvRegressor, TikhonovClassifier, TikhonovRegressor
 from ocrep.estimators.base import ClosedForm, warn_of
-from ocrep.parts.summaries import Numbered, Part, Survey, check_type, told
+from ocrep.parts.summaries import Part, Survey, told
 
 _INSTEAD = "give all parts the same columns, which a survey or feature_names tells the plan"
 _KINDS = (PinvRegressor, PinvClassifier, TikhonovRegressor, TikhonovClassifier)
@@ -205,7 +205,7 @@ class Plan:
         Plan
             A complete plan; this one stays as it is.
         """
-        _check(survey, Survey, survey_fingerprint(self.recipe))
+        Survey.check_plan(survey, survey_fingerprint(self.recipe))
         found = survey.summary
         check_counts(*((0, 0.0) if found is None else (found.n_rows, found.weight_sum)))
         assert found is not None
@@ -264,7 +264,7 @@ class Plan:
             A fitted model like that of `fit` on all rows, to rounding.
         """
         learned, fingerprint = self._complete
-        _check(part, Part, fingerprint)
+        Part.check_plan(part, fingerprint)
         expected = self.surveyed if n_parts is None else frozenset(range(_whole("n_parts", n_parts, 1)))
         if expected - part.numbers:
             raise ValueError(f"{told(expected - part.numbers)} missing: make and merge all parts before finish.")
@@ -362,11 +362,6 @@ def _with_classes(X: Any, learned: Learned) -> Any:
     """A scan that need not look for the labels, since the plan knows them; all else as it is."""
     targets = learned.targets
     return replace(X, classes=targets.classes) if isinstance(X, Scan) and isinstance(targets, Labels) else X
-
-
-def _check(given: Any, kind: type[Numbered], plan: str) -> None:
-    check_type(given, kind)
-    given.check_plan(given, plan)
 
 
 def _whole(name: str, value: Any, least: int) -> int:

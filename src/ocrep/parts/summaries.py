@@ -18,7 +18,6 @@ from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors
 from ocrep._rows.survey import Survey as Surveyed
 from ocrep._rows.survey import survey_from_arrays, survey_to_arrays
-from ocrep.parts import summaries
 
 # ------------------------------------------------------------------------------
 # The bytes of a part or a survey: an uncompressed `.npz` of plain arrays, so that reading it runs no code.
@@ -128,7 +127,7 @@ class Numbered(ABC):
         """
         kind = "" if self.summary is None else type(self.summary).__name__
         arrays = {} if self.summary is None else self._arrays()
-        return summaries.pack(self._word(), self.plan, self.numbers, kind, arrays)
+        return pack(self._word(), self.plan, self.numbers, kind, arrays)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -144,11 +143,11 @@ class Numbered(ABC):
         same type
             As it was.
         """
-        plan, numbers, kind, arrays = summaries.unpack(data, cls._word())
+        plan, numbers, kind, arrays = unpack(data, cls._word())
         try:
             return cls(plan, numbers, cls._summary(kind, arrays) if kind else None)
         except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-            raise summaries.damaged(cls._word(), error) from error
+            raise damaged(cls._word(), error) from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes` to a file, which is complete or absent, whenever the process is killed.
@@ -180,12 +179,14 @@ class Numbered(ABC):
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 
-    def check_plan(self, other: Any, plan: str) -> None:
-        """Raise unless `other` is of this type and of the plan."""
-        check_type(other, type(self))
-        if other.plan != plan:
+    @classmethod
+    def check_plan(cls, given: Any, plan: str) -> None:
+        """Raise unless what was given is of this type and of the plan."""
+        if not isinstance(given, cls):
+            raise TypeError(f"A {type(given).__name__} was given, and a {cls.__name__} of ocrep.parts is needed.")
+        if given.plan != plan:
             raise ValueError(
-                f"This {self._word()} is of another plan (other parameters, columns, classes, ranges or hidden layer): "
+                f"This {cls._word()} is of another plan (other parameters, columns, classes, ranges or hidden layer): "
                 "send one plan to all who make parts."
             )
 
@@ -305,12 +306,6 @@ def _check_shapes(factor: Factor) -> None:
         array = getattr(triangle, name)
         if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
             raise ValueError(f"{name} is not an array of {shape} finite numbers")
-
-
-def check_type(given: Any, kind: type) -> None:
-    """Raise unless a part was given, or a survey, as asked for."""
-    if not isinstance(given, kind):
-        raise TypeError(f"A {type(given).__name__} was given, and a {kind.__name__} of ocrep.parts is needed.")
 
 
 def told(numbers: frozenset[int] | set[int]) -> str:

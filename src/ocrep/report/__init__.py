@@ -1,6 +1,7 @@
-"""A network under many γ: `diagnose` computes the numbers, `write_report` makes one interactive page of them."""
+"""A page on a model: `examine` or `diagnose` computes the numbers, and `write_report` makes one page of them."""
 
 from ocrep.report.diagnosis import Diagnosis, diagnose
+from ocrep.report.examination import Examination, examine
 from ocrep.report.page import write_report
 
-__all__ = ["Diagnosis", "diagnose", "write_report"]
+__all__ = ["Diagnosis", "Examination", "diagnose", "examine", "write_report"]

@@ -1,4 +1,4 @@
-"""The numbers of a report: one network, its spectrum, and its errors along γ and under every rule.
+"""The numbers of the last part of a report: one network, its spectrum, and its errors along γ and under every rule.
 
 One fit that keeps the factors of its folds is all that is trained. Each rule is asked for its γ; a grid from γ = 0 to
 100·σ₁² holds all of these γ and some in between; and every quantity is evaluated along that grid (`Evaluator`,
@@ -11,21 +11,29 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from ocrep.analysis.evaluator import Evaluator, both_or_none, gamma_grid, rule_name, rules_to_compare
 from ocrep.displays.spectral import levels
+from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.estimators.base import ClosedForm, fit_silently
+from ocrep.report.examination import Examination, Ranking, Rows, examination, ranked, reading
 from ocrep.report.goodness import Goodness, goodness
-from ocrep.report.verdict import Facts, RuleLine, Verdict, judge
-from ocrep.report.wording import percent, readable
+from ocrep.report.verdict import Facts, Finding, RuleLine, Verdict, judge
+from ocrep.report.wording import finite, percent, readable
 from ocrep.rules import resolve
 
+if TYPE_CHECKING:
+    from ocrep.tables.training import Trained
+
+QUICKLY = 50_000
+"""About so many rows are predicted to rank the columns after each training."""
 DEFAULT_TITLE = "Conditioning and regularization"
 
 
@@ -78,6 +86,8 @@ class Diagnosis:
         If there are test rows: `finding` (the answer in words), `models` (the scores of the network and of simple
         models, by name), `advice`, and what the figures show (`true` and `predicted`, or `classes`, `confusion` and
         `roc`).
+    examined : Examination or None
+        If there are test rows: which columns matter, what each does, where the model is wrong, and whether to trust it.
 
     See Also
     --------
@@ -92,6 +102,8 @@ class Diagnosis:
     >>> diagnosis = diagnose(PinvRegressor(20, random_state=0), X, y, rules=["ocrep", "ocrep_cv", "gcv"])
     >>> len(diagnosis.rules), diagnosis.rank
     (3, 26)
+    >>> diagnosis.findings()[0].question
+    'Which rule should I use?'
     >>> diagnosis.to_json()[:8]
     '{"title"'
     >>> diagnosis.error_text(12.345)
@@ -127,6 +139,7 @@ class Diagnosis:
     advised: str = field(repr=False)
     test_error: list[float] | None = field(default=None, repr=False)
     goodness: Goodness | None = field(default=None, repr=False)
+    examined: Examination | None = field(default=None, repr=False)
 
     def error_text(self, error: float) -> str:
         """Format an error for readers: shares of misclassified rows as percentages.
@@ -143,12 +156,23 @@ class Diagnosis:
         """
         return percent(error) if self.task == "classification" and error == error else readable(error, 4)
 
+    def findings(self) -> list[Finding]:
+        """The questions with their answers, in the order of the page.
+
+        Returns
+        -------
+        list
+            Each has a `question`, an `answer` and a `detail`.
+        """
+        good = [] if self.goodness is None else [self.goodness.finding]
+        first = good if self.examined is None else self.examined.findings()
+        return [*first, *self.verdict.findings]
+
     def _repr_html_(self) -> str:
         """The questions and answers, for notebooks."""
-        good = [] if self.goodness is None else [self.goodness.finding]
         rows = "".join(
             f"<tr><th style='text-align: left'>{escape(finding.question)}</th><td>{escape(finding.answer)}</td></tr>"
-            for finding in (*good, *self.verdict.findings)
+            for finding in self.findings()
         )
         return f"<table><caption><b>{escape(self.title)}</b></caption>{rows}</table>"
 
@@ -160,7 +184,10 @@ class Diagnosis:
         str
             One JSON object.
         """
-        return json.dumps(finite(asdict(self)), ensure_ascii=False, allow_nan=False)
+        values = finite(asdict(self))
+        if self.examined is not None:
+            del values["examined"]["goodness"]  # the same as that of the diagnosis
+        return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
 
 def diagnose(
@@ -174,7 +201,7 @@ def diagnose(
     rules: Iterable[Any] | None = None,
     table: dict[str, Any] | None = None,
 ) -> Diagnosis:
-    """Evaluate one network under many γ, at the cost of one fit.
+    """Evaluate one network under many γ, which is factored once.
 
     Parameters
     ----------
@@ -276,6 +303,7 @@ def diagnose(
             rules=lines,
         )
     )
+    good = None if y_test is None else goodness(model, X, y, X_test, y_test)
     return Diagnosis(
         title=title,
         estimator=repr(estimator),
@@ -302,8 +330,104 @@ def diagnose(
         ],
         verdict=verdict,
         advised=_advised(estimator, verdict.recommended, about["command"]),
-        goodness=None if y_test is None else goodness(model, X, y, X_test, y_test),
+        goodness=good,
+        examined=None if good is None else _examined(model, X, X_test, y_test, good, about, title),
     )
+
+
+def _examined(
+    model: ClosedForm, X: Any, X_test: Any, y_test: Any, good: Goodness, about: dict[str, Any], title: str
+) -> Examination:
+    """The examination of a network, under the names that `table` gives its inputs."""
+    parts = [_named(rows, about["inputs"]) for rows in (X, X_test)]
+    bare = reading(model, about["inputs"])  # the names may be those of the table
+    return examination(
+        bare, parts[1], np.asarray(y_test), Rows.of(bare, parts[0]), title=title, good=good, command=about["command"]
+    )
+
+
+def _named(rows: Any, names: list[str]) -> Any:
+    """Rows as a frame of numbers with these names."""
+    import pandas
+
+    return pandas.DataFrame(rows.toarray() if sparse.issparse(rows) else np.asarray(rows), columns=names)
+
+
+def diagnose_table(trained: Trained, *, title: str = DEFAULT_TITLE, command: str = "") -> Diagnosis:
+    """Evaluate a model of a table: how good it is on held-out rows, and one of its networks under many γ.
+
+    Parameters
+    ----------
+    trained : Trained
+        The model, with the held-out rows that it was assessed on.
+    title : str
+        Heading of the report.
+    command : str, default=""
+        The command that trains on the table; advice is then given as options of the program.
+
+    Returns
+    -------
+    Diagnosis
+        Its `goodness` is that of the model; the rest is about its best network whose layer does not learn from targets.
+    """
+    model, coded = trained.assessed, trained.coded
+    assert model is not None
+    assert trained.held_out is not None
+    frame, y_test, _, _ = model._rows(trained.held_out, whole=False)
+    X_test = model.coder_.transform(frame)
+    network = model.model_
+    estimator, which = clone(network), "Below, the network is examined under other γ."
+    if hasattr(network, "weights_"):
+        results = network.cv_results_
+        exact = [n for n in np.argsort(results["rank_test_score"]) if results["judged"][n] == "exact"]
+        kind = PinvClassifier if hasattr(network, "classes_") else PinvRegressor
+        estimator = kind(**results["params"][exact[0]], random_state=network.random_state)
+        units = estimator.n_hidden
+        which = (
+            f"Below, one network of the stack, with {units} {estimator.activation} units, is examined under other γ."
+        )
+    about: dict[str, Any] = {"inputs": [column.name for column in trained.read.columns], "command": command}
+    about |= {"left_out": trained.read.left_out, "examined": which, "n_dropped": trained.n_dropped}
+    advice = () if trained.assessment is None else trained.assessment.advice
+    on_columns = tuple(one for one in advice if one.code in ("near_numbers", "leak"))
+    found = diagnose(estimator, coded.inputs, coded.y, title=title, table={**about, "advice": on_columns})
+    good = goodness(network, coded.inputs, coded.y, X_test, y_test, trained.assessment)
+    if good is not None:
+        good = replace(good, advice=[one for one in good.advice if one not in on_columns])
+    numbers = trained.held_out.numbers
+    read = trained.coded.read
+    examined = examination(
+        model,
+        frame,
+        y_test,
+        Rows.of_values(None, read.columns, [column.values for column in read.columns]),
+        title=title,
+        good=good,
+        advice=advice,
+        numbers=numbers if numbers is not None and len(numbers) == len(y_test) else None,
+        n_train=trained.n_train,
+        command=command,
+    )
+    return replace(found, n_test=len(y_test), goodness=good, examined=examined)
+
+
+def first_columns(trained: Trained) -> Ranking | None:
+    """The columns of a table model by importance on held-out rows, at a small part of the cost of training it.
+
+    The ranking is kept in the `assessment_` of the model; None if no rows were held out.
+    """
+    if trained.assessed is None or trained.held_out is None:
+        return None
+    frame, y, _, _ = trained.assessed._rows(trained.held_out, whole=False)
+    found = ranked(trained.assessed, Rows.of(trained.assessed, frame), y, n_repeats=2, most=QUICKLY)
+    keep_ranking(trained, found)
+    return found
+
+
+def keep_ranking(trained: Trained, found: Ranking | None) -> None:
+    """Let the model's `assessment_` hold its columns by importance."""
+    if found is not None and trained.model.assessment_ is not None:
+        trained.model.assessment_["importance"] = found.lines()
 
 
 def _about_table(table: dict[str, Any] | None, model: ClosedForm) -> dict[str, Any]:
@@ -332,12 +456,3 @@ def _advised(estimator: ClosedForm, rule: str | None, command: str) -> str:
     # The estimator's own rule may be an object or a number, which its name describes but is not.
     gamma = estimator.gamma if rule == rule_name(estimator.gamma) else rule
     return repr(clone(estimator).set_params(gamma=gamma))
-
-
-def finite(value: Any) -> Any:
-    """Return the value with None in place of each number that is not finite."""
-    if isinstance(value, dict):
-        return {key: finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -18,6 +18,7 @@ A figure is a dict: name, heading, caption, axes with titles and ticks, and
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,9 +28,10 @@ import numpy as np
 
 from ocrep.displays.spectral import gain, sigma_grid
 from ocrep.report.diagnosis import Diagnosis
+from ocrep.report.examination import ColumnEffect, ErrorsAlong, Examination, Ranking, day_text
 from ocrep.report.goodness import Goodness
 from ocrep.report.verdict import RuleLine
-from ocrep.report.wording import minus, readable, scientific
+from ocrep.report.wording import are_years, minus, percent, readable, scientific, short, values_text, with_error
 
 MAIN_RULES = ("ocrep", "ocrep_cv", "kfold", "gcv", "loo", "none")
 """The rules with their own button and symbol; the other rules share one symbol."""
@@ -37,6 +39,7 @@ BEYOND = 5.0
 """The axis of errors ends at this many times the least one: a huge error at one end must not flatten the curves."""
 FINE = 161  # points of a smooth curve
 MOST_TICKS = 6
+MOST_TEXTS = 10  # of a column
 NEAR = 7.0
 """No tick is closer than this, in percent of the axis, to that of γ = 0."""
 SMALL = 1e-300
@@ -65,12 +68,13 @@ Figure = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A linear or logarithmic axis from `low` to `high`; `percent` labels shares as percentages."""
+    """A linear or logarithmic axis from `low` to `high`; `percent` labels shares, and `dates` days since 1970."""
 
     kind: Kind
     low: float
     high: float
     percent: bool = False
+    dates: bool = False
 
     @classmethod
     def around(cls, values: Iterable[float], kind: Kind = "linear", *, margin: float = 0.05) -> Scale:
@@ -94,6 +98,8 @@ class Scale:
 
     def ticks(self) -> list[tuple[float, str]]:
         """About six ticks at round values: their places and labels."""
+        if self.dates:
+            return [(self.place(value), label) for value, label in self._days().items()]
         labels = self._even() if self.kind == "linear" or self.high <= 8.0 * self.low else self._powers()
         return [(self.place(value), label) for value, label in labels.items() if self.low <= value <= self.high]
 
@@ -103,6 +109,20 @@ class Scale:
         values = [step * k for k in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
         unit, sign = (100.0, "\u00a0%") if self.percent else (1.0, "")
         return {value: tick_label(unit * value, unit * step) + sign for value in values}
+
+    def _days(self) -> dict[float, str]:
+        """The first days of years or months where the axis is long enough, else days or hours."""
+        for step, label in (("Y", 4), ("M", 7)):
+            first = np.datetime64(math.floor(self.low), "D").astype(f"datetime64[{step}]")
+            last = np.datetime64(math.floor(self.high), "D").astype(f"datetime64[{step}]")
+            count = int((last - first).astype(int))
+            if count >= 3:
+                every = max(1, math.ceil(count / 3))
+                starts = first + np.arange(1, count + 1, every)
+                return {float(s.astype("datetime64[D]").astype(int)): str(s)[:label] for s in starts}
+        step_days = round_step((self.high - self.low) / 3)
+        values = [step_days * k for k in range(math.ceil(self.low / step_days), math.floor(self.high / step_days) + 1)]
+        return {value: day_text(value) for value in values}
 
     def _powers(self) -> dict[float, str]:
         """Powers of ten; within two of them also 2 and 5 times a power."""
@@ -405,10 +425,11 @@ def goodness_figures(found: Goodness | None) -> list[Figure]:
 def _predictions(found: Goodness) -> Figure:
     """Predicted against true values."""
     both = Scale.around([*found.true, *found.predicted])
+    least, most = values_text([min(found.true), max(found.true)])
     ends = [both.low, both.high]
     caption = (
         f"Predicted against true values of {len(found.true):,} held-out rows. On the line they are equal; the true "
-        f"values run from {readable(min(found.true))} to {readable(max(found.true))}."
+        f"values run from {least} to {most}."
     )
     return _figure(
         "predictions",
@@ -459,20 +480,180 @@ def _roc(found: Goodness) -> Figure:
     lines = list(zip(found.roc, LOOKS, strict=False))
     areas = ", ".join(f"{curve['label']} {curve['area']:.3f}" for curve in found.roc)
     caption = (
-        "The ROC curve: how many rows of a class are found, against how many others are taken for it, as the threshold "
-        f"moves. The area under it is 1 at best and 0.5 for guesses: {areas}."
+        "The ROC curve: the share of the rows of a class that is found (true positive rate), against the share of the "
+        f"other rows that is given its label (false positive rate). Its area is 1 at best and 0.5 for guesses: {areas}."
     )
     return _figure(
         "roc",
         "ROC curve",
         caption,
         x=both,
-        x_title="rows of other classes taken for it",
+        x_title="false positive rate",
         y=both,
-        y_title="rows of the class found",
+        y_title="true positive rate",
         curves=[
             ("plain dashed", path(both, both, [0.0, 1.0], [0.0, 1.0]), ""),
             *((look, path(both, both, curve["false_positive"], curve["true_positive"]), "") for curve, look in lines),
         ],
         legend=[*((curve["label"], look, "") for curve, look in lines), ("guesses", "plain dashed", "")],
     )
+
+
+# --- The figures of columns ------------------------------------------------------------------------------------------
+
+
+Bars = dict[str, Any]
+"""Bars beside their names: rows, each (name, start, width, text), in percent of the longest; and where zero is."""
+
+
+def importance_bars(ranking: Ranking) -> Bars:
+    """The columns by how much the score falls without them."""
+    tallest = max([*ranking.importance, SMALL])
+    rows = [
+        (
+            short(name, 80),
+            0.0,
+            100.0 * max(0.0, fall) / tallest,
+            with_error(fall, error).replace(" ", "\u00a0"),
+        )
+        for name, fall, error in zip(ranking.columns, ranking.importance, ranking.std_error, strict=True)
+    ]
+    return {"heading": "Column", "value": "The score falls by", "rows": rows, "zero": None, "ranges": False}
+
+
+def effect_figures(found: Examination) -> list[Figure]:
+    """What each column does: a curve with a band for numbers and dates, bars for texts."""
+    return [_effect(number, one) for number, one in enumerate(found.effects)]
+
+
+def _effect(number: int, one: ColumnEffect) -> Figure:
+    of_what = f"the probability of {one.output}" if one.scale == "probability" else "the prediction"
+    if one.scale == "log-odds":
+        of_what = f"the log-odds of {one.output}"
+    if one.kind == "category":  # the bars are in order, and need no sentence on their ends
+        frequent = sorted(range(len(one.values)), key=lambda place: -one.n_rows[place])[:MOST_TEXTS]
+        caption = f"The {MOST_TEXTS} most frequent values." if len(one.values) > MOST_TEXTS else ""
+        low, high = (end(0.0, *(one.effect[place] for place in frequent)) for end in (min, max))
+        reach = (high - low) or 1.0
+        rows = []
+        for place in sorted(frequent, key=lambda place: -one.effect[place]):
+            value = one.effect[place]
+            start = 100.0 * (min(0.0, value) - low) / reach
+            rows.append((short(one.values[place], 60), start, 100.0 * abs(value) / reach, one.effect_text(place)))
+        bars = {"heading": "value", "value": "adds", "rows": rows, "zero": -100.0 * low / reach, "ranges": False}
+        named = {"name": f"effect-{number}", "heading": short(one.column, 80), "caption": caption}
+        return {**named, "y_title": f"adds to {of_what}", "bars": bars}
+    caption = f"{one.sentence()[0].upper()}{one.sentence()[1:]}."
+    x = Scale.around(one.values, margin=0.02)
+    x = Scale("linear", x.low, x.high, dates=one.kind == "date")
+    y = Scale.around([*one.low, *one.high, 0.0])
+    y = Scale("linear", y.low, y.high, percent=one.scale == "probability")
+    figure = _figure(
+        f"effect-{number}",
+        short(one.column, 80),
+        caption,
+        x=x,
+        x_title=short(one.column),
+        y=y,
+        y_title=f"adds to {of_what}",
+        curves=[
+            ("area rows", _density(x, one), ""),
+            ("area band", _band(x, y, one), ""),
+            ("plain dashed", _level(y, 0.0), ""),
+            ("cv", path(x, y, one.values, one.effect), ""),
+        ],
+        legend=[],
+    )
+    if one.kind == "number" and are_years(one.values):
+        figure["x_ticks"] = [(place, label.replace(",", "")) for place, label in figure["x_ticks"]]
+    return figure
+
+
+def _band(x: Scale, y: Scale, one: ColumnEffect) -> str:
+    """The area between the ends of the band."""
+    places = [*zip(one.values, one.high, strict=True), *zip(one.values[::-1], one.low[::-1], strict=True)]
+    known = [(value, end) for value, end in places if math.isfinite(end)]
+    line = path(x, y, [value for value, _ in known], [end for _, end in known])
+    return f"{line}z" if line else ""
+
+
+def _density(x: Scale, one: ColumnEffect) -> str:
+    """How many rows lie about each value, as bars at the foot of the plot."""
+    places = [10.0 * x.place(value) for value in one.values]
+    middles = [0.5 * (a + b) for a, b in itertools.pairwise(places)]
+    ends = [places[0], *middles, places[-1]]
+    widths = [max(b - a, 1.0) for a, b in itertools.pairwise(ends)]
+    dense = [n / width for n, width in zip(one.n_rows, widths, strict=True)]
+    tallest = max([*dense, SMALL])
+    bars = zip(ends, widths, dense, strict=False)
+    return "".join(f"M{at:.1f} 1000V{1000.0 - 130.0 * n / tallest:.1f}h{width:.1f}V1000z" for at, width, n in bars if n)
+
+
+def along_bars(found: Examination, one: ErrorsAlong) -> Bars:
+    """The error of each group of rows."""
+    tallest = max([*one.error, SMALL])
+    rows = [
+        (name, 0.0, 100.0 * error / tallest, f"{found.error_text(error)}\u00a0±\u00a0{found.error_text(noise)} ({n:,})")
+        for name, error, noise, n in zip(_groups(one), one.error, one.std_error, one.n_rows, strict=True)
+    ]
+    zero = 100.0 * found.error / tallest
+    ranges = one.kind != "category"
+    return {"heading": "value", "value": "error (rows)", "rows": rows, "zero": min(zero, 100.0), "ranges": ranges}
+
+
+def _groups(one: ErrorsAlong) -> list[str]:
+    """The name of each group of rows: its text, or its two ends."""
+    ends = [end for group in one.groups if not isinstance(group, str) for end in group]
+    told = iter([day_text(math.floor(end)) for end in ends] if one.kind == "date" else values_text(ends))
+    names = []
+    for group in one.groups:
+        if isinstance(group, str):
+            names.append(short(group, 60))
+            continue
+        low, high = next(told), next(told)
+        names.append(low if low == high else f"{low} to {high}")
+    return names
+
+
+def calibration_figure(found: Examination) -> Figure:
+    """The share of right labels against the probability that the model gave them."""
+    groups = found.calibration
+    likely, right = ([one[key] for one in groups] for key in ("predicted", "right"))
+    lowest = [_share(one["right"] - 2.0 * one["std_error"]) for one in groups]
+    both = Scale.around([*likely, *lowest, 1.0])
+    both = Scale("linear", both.low, both.high, percent=True)
+    ends = [both.low, both.high]
+    furthest = max(groups, key=lambda one: abs(one["predicted"] - one["right"]))
+    caption = (
+        f"Rows in {len(groups)} groups by the probability of their predicted label. On the line, as many labels are "
+        f"right as the probabilities say; the furthest group has {percent(furthest['right'])} right where they say "
+        f"{percent(furthest['predicted'])}. The bars reach two standard errors to each side."
+    )
+    noise = "".join(
+        path(
+            both,
+            both,
+            [one["predicted"]] * 2,
+            [_share(one["right"] + 2.0 * sign * one["std_error"]) for sign in (-1, 1)],
+        )
+        for one in groups
+    )
+    return _figure(
+        "calibration",
+        "Calibration",
+        caption,
+        x=both,
+        x_title="probability of the predicted label",
+        y=both,
+        y_title="share of right labels",
+        curves=[
+            ("plain dashed", path(both, both, ends, ends), ""),
+            ("cv", noise, ""),
+            ("cv points", points(both, both, likely, right), ""),
+        ],
+        legend=[("a group of rows", "dot", "dot"), ("as many are right as predicted", "plain dashed", "")],
+    )
+
+
+def _share(value: float) -> float:
+    return min(max(value, 0.0), 1.0)

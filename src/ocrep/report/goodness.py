@@ -13,20 +13,9 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from ocrep._documentation import shown_in_short
 from ocrep._rows.block import on_device
-from ocrep.analysis.assessment import (
-    BOOSTING,
-    CLEARLY,
-    LINEAR,
-    MAJORITY,
-    MEAN,
-    NETWORK,
-    WEAK_RANKING,
-    Advice,
-    Assessment,
-    assess,
-)
+from ocrep.analysis.assessment import NETWORK, Advice, Assessment, assess, assess_alone
 from ocrep.estimators.base import ClosedForm
-from ocrep.report.verdict import Finding, Level
+from ocrep.report.verdict import Finding
 from ocrep.report.wording import percent, readable
 
 MOST_SHOWN = 1000
@@ -51,7 +40,7 @@ class Goodness:
     advice : list of Advice
         What seems wrong, and what to change.
     true, predicted : list of float
-        Of at most 1,000 held-out rows of a regression.
+        Targets and predictions of at most 1,000 held-out rows of a regression.
     classes : list of str
         The labels of a classification.
     confusion : list of list of int
@@ -73,16 +62,25 @@ class Goodness:
     __repr__ = shown_in_short
 
 
-def goodness(model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any) -> Goodness | None:
-    """Assess a fitted model; None for rows on a device and for several targets, which simple models do not learn."""
-    if on_device(X) or np.ndim(y) > 1:
+def goodness(
+    model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any, assessed: Assessment | None = None
+) -> Goodness | None:
+    """Assess a fitted model, unless that is done; None for rows on a device and for several targets.
+
+    Without the training rows, X and y, it is compared with the best constant for the test rows alone.
+    """
+    if on_device(X_test) or np.ndim(y_test) > 1:
         return None
     # The simple models need arrays, in which columns have no names: the model must not miss them either.
     bare = copy(model)
     bare.__dict__.pop("feature_names_in_", None)
-    X, X_test = (rows.tocsr() if sparse.issparse(rows) else np.asarray(rows) for rows in (X, X_test))
-    y_test = np.asarray(y_test)
-    found = assess(bare, X, y, X_test, y_test, boosting=True)
+    X_test, y_test = _array(X_test), np.asarray(y_test)
+    if assessed is not None:
+        found = assessed
+    elif X is None:
+        found = assess_alone(bare, X_test, y_test)
+    else:
+        found = assess(bare, _array(X), y, X_test, y_test, boosting=True)
     if found.task == "regression":
         shown = np.arange(len(y_test))
         if len(y_test) > MOST_SHOWN:
@@ -105,36 +103,24 @@ def goodness(model: ClosedForm, X: Any, y: Any, X_test: Any, y_test: Any) -> Goo
     return Goodness(judged(found), found.n_test, found.models, list(found.advice), **pictures)
 
 
+def _array(rows: Any) -> Any:
+    return rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
+
+
 def judged(found: Assessment) -> Finding:
     """The scores in words."""
     labels = found.task == "classification"
-    measure, baseline = ("error", MAJORITY) if labels else ("rmse", MEAN)
+    measure = "error" if labels else "rmse"
     errors = {name: scores[measure] for name, scores in found.models.items()}
     scores = found.models[NETWORK]
     error = errors[NETWORK]
-    best = min((name for name in (LINEAR, BOOSTING) if name in errors), key=errors.__getitem__, default=None)
-    noise = 2.0 * math.sqrt(error * (1.0 - error) / found.n_test) if labels else 0.0
-    beaten = best is not None and error - errors[best] > max(CLEARLY * errors[best], noise)
-    level, code, answer = _grade(error, errors[baseline], scores.get("roc_auc"), best if beaten else None)
+    verdict = found.verdict
     write = percent if labels else readable
     kind = "share of misclassified rows" if labels else "RMSE"
     others = ", ".join(f"{name} {write(errors[name])}" for name in errors if name != NETWORK)
     score = f"balanced accuracy {scores['balanced_accuracy']:.3f}" if labels else f"R² {scores['r2']:.3f}"
     detail = f"The {kind} on {found.n_test:,} held-out rows is {write(error)} ({score}). For comparison: {others}."
-    return Finding("goodness", code, level, "Is it good?", answer, detail)
-
-
-def _grade(error: float, baseline: float, area: float | None, better: str | None) -> tuple[Level, str, str]:
-    """Level, code and answer, given the simple model that is clearly better, if there is one."""
-    if not error < baseline and area is not None and area >= WEAK_RANKING:
-        known = f"as many rows are misclassified as by a constant prediction, but it ranks them: ROC AUC {area:.3f}"
-        return "note", "ranks", f"In part: {known}."
-    if not error < baseline:
-        return "warn", "no_better", "No: it is no better than a constant prediction."
-    less = f"its error is {100.0 * (1.0 - error / baseline):.0f}\u00a0% below that of a constant prediction"
-    if better is not None:
-        return "note", "beaten", f"In part: {less}, but {better.replace('linear', 'a linear')} does better."
-    return "good", "good", f"Yes: {less}."
+    return Finding("goodness", verdict.code, verdict.level, "Is it good?", verdict.answer, detail)
 
 
 def roc_curves(model: ClosedForm, X: Any, y: np.ndarray) -> list[dict[str, Any]]:

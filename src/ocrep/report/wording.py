@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_MOST_DIGITS = 6
 
 
 def readable(value: float, digits: int = 3) -> str:
@@ -24,6 +27,32 @@ def readable(value: float, digits: int = 3) -> str:
     return minus(f"{rounded:,.{max(0, digits - 1 - exponent)}f}")
 
 
+def values_text(numbers: Sequence[float]) -> list[str]:
+    """Values of one column: whole numbers as they are, years without a comma, others with three digits.
+
+    Values that differ in a later digit only, as longitudes do, have as many digits as tell them apart.
+    """
+    if not all(number == int(number) and abs(number) < 1e9 for number in numbers if math.isfinite(number)):
+        for digits in range(3, _MOST_DIGITS + 1):
+            texts = [readable(number, digits) for number in numbers]
+            if len(set(texts)) == len(set(map(str, numbers))):  # as text, NaN equals itself
+                break
+        return texts
+    comma = "" if are_years(numbers) else ","
+    # Adding zero leaves no sign to −0.
+    return [minus(f"{number + 0.0:{comma}.0f}") if math.isfinite(number) else readable(number) for number in numbers]
+
+
+def are_years(numbers: Sequence[float]) -> bool:
+    """Whether these may be years, which have no comma."""
+    return all(1500.0 <= number <= 2200.0 and number == int(number) for number in numbers if math.isfinite(number))
+
+
+def with_error(value: float, error: float) -> str:
+    """A fall of a score with its standard error; what rounds to zero has no sign."""
+    return minus(f"{value:.3f} ± {error:.3f}").replace("−0.000", "0.000")
+
+
 def scientific(value: float, digits: int = 4) -> str:
     """Format a round number of at most `digits` digits in as few characters as it needs: 10⁶, 2.5·10⁻⁵."""
     if value == 0.0:
@@ -40,6 +69,11 @@ def percent(share: float) -> str:
     return f"{value:.{decimals}f}\u00a0%"
 
 
+def short(text: str, length: int = 40) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def minus(text: str) -> str:
     """Write the minus sign of a number as it is printed."""
     return text.replace("-", "−")
@@ -47,3 +81,12 @@ def minus(text: str) -> str:
 
 def _superscript(power: str) -> str:
     return str(int(power)).translate(_SUPERSCRIPTS)
+
+
+def finite(value: Any) -> Any:
+    """Return the value with None in place of each number that is not finite."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

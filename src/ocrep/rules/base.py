@@ -306,7 +306,24 @@ class Rule(Documented, ABC):
         >>> [name for name in ("gcv", "bic", "none") if rules.resolve(name).choose(spectrum).gamma > 0]
         ['gcv', 'bic']
         """
-        self._check_reads(folds, rows)
+        if self.reads == "rows" and rows is None:
+            raise NotApplicable(
+                f"The rule {self.name!r} reads the rows, which are available only during fit: "
+                f"call fit with gamma={self!r}, or use a rule that needs no rows, such as 'gcv' or rules.KFold()."
+            )
+        if self.folds is not None:
+            if folds is None:
+                raise NotApplicable(
+                    f"The rule {self.name!r} needs one factor per fold, and none were stored: "
+                    "fit with store_folds=True, or use a rule that needs no folds, such as 'gcv'."
+                )
+            # Of folds that are given, there are as many as the rows have.
+            given = self.folds.split == "given"
+            if self.folds != (replace(folds.plan, n_folds=self.folds.n_folds) if given else folds.plan):
+                raise NotApplicable(
+                    f"The rule {self.name!r} needs {self.folds}, but {folds.plan} was stored: call fit with "
+                    f"gamma={self!r}."
+                )
         if spectrum.rank:  # γ goes with σ₁², and the criteria with T²
             xp = array_namespace(spectrum.UtT)
             targets = float(xp.max(xp.abs(spectrum.UtT)))
@@ -349,24 +366,6 @@ class Rule(Documented, ABC):
         `folds` and `rows` are not None if the rule needs them. A rule that does not read the targets chooses one γ.
         """
 
-    def _check_reads(self, folds: FoldFactors | None, rows: EncodedRows | None) -> None:
-        if self.reads == "rows" and rows is None:
-            raise NotApplicable(
-                f"The rule {self.name!r} reads the rows, which are available only during fit: "
-                f"call fit with gamma={self!r}, or use a rule that needs no rows, such as 'gcv' or rules.KFold()."
-            )
-        if self.folds is None:
-            return
-        if folds is None:
-            raise NotApplicable(
-                f"The rule {self.name!r} needs one factor per fold, and none were stored: "
-                "fit with store_folds=True, or use a rule that needs no folds, such as 'gcv'."
-            )
-        if not self.folds.divides_as(folds.plan):
-            raise NotApplicable(
-                f"The rule {self.name!r} needs {self.folds}, but {folds.plan} was stored: call fit with gamma={self!r}."
-            )
-
 
 def for_stored_folds(rule: Rule, folds: FoldFactors | None) -> Rule:
     """The rule for the folds that a fit has stored.
@@ -384,8 +383,8 @@ def check_usable(folds: FoldFactors) -> None:
     """Raise `NotApplicable` unless at least two folds hold rows."""
     if len(folds.filled) < 2:
         raise NotApplicable(
-            f"Cross-validation needs rows in at least two folds, and {folds.n_read} sample(s) are too few for "
-            f"{folds.plan}: use 'gcv' or 'ocrep'."
+            f"Cross-validation needs rows in at least two folds, and {folds.n_read} sample(s) are too few or "
+            f"too alike for {folds.plan.n_folds} folds: give more rows, or use gamma='gcv' and a number as n_hidden."
         )
 
 

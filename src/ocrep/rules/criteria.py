@@ -126,21 +126,14 @@ class Mallows(CriterionRule):
         return spectrum.rss_by_target(gamma) / variances + 2.0 * spectrum.dof(gamma)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class InformationCriterion(CriterionRule):
-    """n·log(rss(γ)/n), averaged over targets, plus a penalty for the effective degrees of freedom."""
-
-    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
-        """The criterion of each target, without its constant."""
-        fit = spectrum.n * log_or_nan(spectrum.rss_by_target(gamma))
-        return fit + self._penalty(spectrum.dof(gamma) + int(spectrum.intercept_fitted), spectrum.n)
-
-    @abstractmethod
-    def _penalty(self, dof: Array, n: int) -> Array: ...
+def fit_and_dof(spectrum: Spectrum, gamma: Array) -> tuple[Array, Array]:
+    """What information criteria are made of: n·log(rss(γ)/n) of each target, without its constant, and dof(γ)."""
+    fit = spectrum.n * log_or_nan(spectrum.rss_by_target(gamma))
+    return fit, spectrum.dof(gamma) + int(spectrum.intercept_fitted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class AIC(InformationCriterion):
+class AIC(CriterionRule):
     """Akaike's criterion: minimise n·log(rss(γ)/n) + 2·dof(γ).
 
     It assumes Gaussian noise.
@@ -158,12 +151,14 @@ class AIC(InformationCriterion):
 
     name = "aic"
 
-    def _penalty(self, dof: Array, n: int) -> Array:
-        return 2.0 * dof
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """The criterion of each target, without its constant."""
+        fit, dof = fit_and_dof(spectrum, gamma)
+        return fit + 2.0 * dof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class AICc(InformationCriterion):
+class AICc(CriterionRule):
     """Akaike's criterion corrected for small samples: minimise n·log(rss/n) + 2(dof + 1)·n/(n − dof − 2).
 
     It assumes Gaussian noise; γ with n ≤ dof + 2 are not considered.
@@ -181,17 +176,20 @@ class AICc(InformationCriterion):
 
     name = "aicc"
 
-    def _penalty(self, dof: Array, n: int) -> Array:
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """The criterion of each target, without its constant."""
+        fit, dof = fit_and_dof(spectrum, gamma)
         xp = array_namespace(dof)
+        n = spectrum.n
         left = n - dof - 2.0
         possible = real_part(left) > 0.0
         if not bool(xp.any(possible)):
             raise NotApplicable(f"The rule 'aicc' needs more than three rows, and there are {n}: use 'ocrep'.")
-        return xp.where(possible, 2.0 * (dof + 1.0) * n / xp.where(possible, left, xp.ones_like(left)), xp.inf)
+        return fit + xp.where(possible, 2.0 * (dof + 1.0) * n / xp.where(possible, left, xp.ones_like(left)), xp.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class BIC(InformationCriterion):
+class BIC(CriterionRule):
     """Schwarz's criterion: minimise n·log(rss(γ)/n) + log(n)·dof(γ).
 
     It assumes Gaussian noise.
@@ -209,8 +207,10 @@ class BIC(InformationCriterion):
 
     name = "bic"
 
-    def _penalty(self, dof: Array, n: int) -> Array:
-        return math.log(n) * dof
+    def by_target(self, spectrum: Spectrum, gamma: Array) -> Array:
+        """The criterion of each target, without its constant."""
+        fit, dof = fit_and_dof(spectrum, gamma)
+        return fit + math.log(spectrum.n) * dof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -14,18 +14,28 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_device_of, to_host
-from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, quick_folds
+from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, held_out, quick_folds
 from ocrep._linalg.folds import FoldPlan, Split, split_by_fold
 from ocrep._linalg.leave_one_out import press_by_target
 from ocrep._linalg.parallel import slices_of
 from ocrep._linalg.rows import EncodedRows
 from ocrep._linalg.spectrum import Spectrum, row_of
-from ocrep.rules.base import Choice, Curve, FlooredRule, NotApplicable, Reads, Targets, choice_of
+from ocrep.rules.base import (
+    Choice,
+    Curve,
+    FlooredRule,
+    NotApplicable,
+    Reads,
+    Rule,
+    Targets,
+    check_usable,
+    choice_of,
+)
 from ocrep.rules.criteria import GCV
 from ocrep.rules.search import (
     check_grid,
@@ -181,13 +191,8 @@ def _with_columns(choice: Choice, columns: np.ndarray, other: Choice) -> Choice:
     return replace(choice, **merged, curve=Curve(choice.curve.gammas, criterion))
 
 
-def is_confirmed(choice: Choice, quick: QuickFolds) -> bool:
-    """Whether a choice by quick folds is that by exact ones."""
-    return bool(np.all(are_confirmed(choice, quick)))
-
-
 def are_confirmed(choice: Choice, quick: QuickFolds) -> np.ndarray:
-    """The same for each column."""
+    """Whether a choice by quick folds is that by exact ones, for each column."""
     gamma = np.atleast_1d(choice.gamma)
     if choice.curve is None:
         return np.ones(len(gamma), dtype=bool)
@@ -419,3 +424,36 @@ def same_class(outputs: Array, T: Array, *, several: bool = False) -> Array:
     if several or T.shape[1] == 1:
         return xp.all((outputs > 0.0) == (T > 0.0), axis=-1)
     return xp.argmax(outputs, axis=-1) == xp.argmax(T, axis=-1)
+
+
+# ------------------------------------------------------------------------------
+# The errors of a γ that any rule has chosen, from one factor per fold alone.
+
+
+Output = tuple[Array, Array]
+"""Weights, features × targets, and constants, one per target."""
+
+
+def outputs_without(rule: Rule, folds: FoldFactors, gamma: Any) -> list[Output]:
+    """The output layer fitted without each fold, for a rule that chose `gamma` on all rows.
+
+    A rule that holds rows out itself gets the error of the γ it chose, as in the paper's joint search; any other
+    chooses anew on each training part.
+    """
+    check_usable(folds)
+    if rule.folds is not None or rule.reads == "rows":
+        return folds.solutions(gamma)
+    return [spectrum.solution(rule.choose(spectrum).gamma) for spectrum in folds.spectra]
+
+
+def squared_errors_of(folds: FoldFactors, outputs: Sequence[Output]) -> list[float]:
+    """Σ w‖t − prediction‖² over each held-out fold."""
+    pairs = zip(held_out(folds), outputs, strict=True)
+    errors = [fold.squared_error_by_target(*output) for (fold, _), output in pairs]
+    return [float(array_namespace(error).sum(error)) for error in errors]
+
+
+def cv_error_of(rule: Rule, folds: FoldFactors, gamma: Any) -> float:
+    """The mean squared error over all rows and targets, each row held out once."""
+    total = sum(squared_errors_of(folds, outputs_without(rule, folds, gamma)))
+    return total / (sum(folds.weight_sums) * folds.n_targets)

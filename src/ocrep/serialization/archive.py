@@ -29,7 +29,7 @@ RECORD = "ocrep.json"
 TREE = "model.json"
 SKOPS_TREE = "schema.json"
 _MAX_EXPANSION = 100
-"""Largest ratio of unpacked to packed size. Our files are not compressed; a small file must not fill the memory."""
+"""Largest ratio of unpacked to packed size: a small file must not fill the memory."""
 _LOOKS = {
     b"PK": "it begins like one, but is cut short",
     b"\x80": "it looks like a pickle, which could run code and is never opened",
@@ -68,16 +68,19 @@ class ModelInfo:
     """A hash of everything else in the file: what was changed on the way is noticed."""
 
 
-def write(path: str | os.PathLike[str], skops_data: bytes, *, tree: Any, type_name: str) -> None:
+def write(path: str | os.PathLike[str], skops_data: bytes, *, tree: Any, type_name: str, packed: bool = False) -> None:
     """Write the arrays of a skops file with our tree and record; an existing file is replaced as a whole."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     source = zipfile.ZipFile(io.BytesIO(skops_data))
+    members: dict[str, bytes | str] = {name: source.read(name) for name in source.namelist() if name != SKOPS_TREE}
+    members[TREE] = json.dumps(tree)
     with replacing(path) as part:
-        with zipfile.ZipFile(part, "w") as archive:
-            for member in source.infolist():
-                if member.filename != SKOPS_TREE:
-                    archive.writestr(member, source.read(member))
-            archive.writestr(TREE, json.dumps(tree))
+        for compression in (zipfile.ZIP_DEFLATED,) * packed + (zipfile.ZIP_STORED,):
+            with zipfile.ZipFile(part, "w", compression) as archive:
+                for name, content in members.items():
+                    archive.writestr(name, content)
+            if sum(map(len, members.values())) < _MAX_EXPANSION * part.stat().st_size:
+                break  # otherwise the file would be refused when it is read
         with zipfile.ZipFile(part, "a") as archive:
             info = ModelInfo(type_name, __version__, sklearn.__version__, now, FORMAT, digest_of(archive))
             archive.writestr(RECORD, json.dumps(asdict(info), indent=2))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from copy import copy
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ocrep._layers.activations import ACTIVATIONS
+from ocrep.estimators.base import ClosedForm
 from ocrep.serialization import archive
 from ocrep.serialization.archive import ModelFileError, ModelInfo
 from ocrep.serialization.tree import NAMES, OTHERS, OWN, TABLES, check_tree, from_file, path_of, to_file
@@ -22,7 +25,7 @@ from ocrep.serialization.tree import NAMES, OTHERS, OWN, TABLES, check_tree, fro
 _SLOW_TO_IMPORT = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 
 
-def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
+def save_model(model: BaseEstimator, path: str | os.PathLike[str], *, for_prediction: bool = False) -> None:
     """Write a model, alone or inside a scikit-learn pipeline, with everything that it learned.
 
     The file is written under a temporary name and then renamed, so an interrupted save keeps an older file intact.
@@ -34,6 +37,11 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         user-defined function cannot be written, because loading it would have to run code.
     path : path-like
         Where to write; the usual suffix is ".skops".
+    for_prediction : bool, default=False
+        Whether to keep only what predictions need, packed, which is a fraction of the size. The loaded model predicts
+        the same bit for bit, with probabilities and intervals. What reads the training, such as `with_gamma`,
+        `partial_fit`, `spectrum_`, `summary` and `best_estimator_`, says then that it is not there. The model in memory
+        stays as it is.
 
     Raises
     ------
@@ -58,13 +66,15 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     """
     skops_io = require_skops()
     _check_saveable(model)
+    if for_prediction:
+        model = _for_prediction(model)
     try:
         data = skops_io.dumps(model)
     except TypeError as error:
         raise ModelFileError(f"This {type(model).__name__} cannot be written, for skops says: {error}") from error
     tree = to_file(archive.tree(data, archive.SKOPS_TREE))
     type_path = path_of(type(model))
-    archive.write(path, data, tree=tree, type_name=NAMES.get(type_path, type_path))
+    archive.write(path, data, tree=tree, type_name=NAMES.get(type_path, type_path), packed=for_prediction)
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
@@ -173,6 +183,30 @@ def _try_prediction(model: Any, most_inputs: int) -> None:
     finally:
         if names is not None:
             model.feature_names_in_ = names
+
+
+def _for_prediction(part: Any) -> Any:
+    """The same with networks that keep only what predictions need; what holds no network is not copied."""
+    if isinstance(part, ClosedForm):
+        return part._only_for_prediction()
+    if isinstance(part, BaseEstimator):
+        own = {name: _for_prediction(value) for name, value in vars(part).items()}
+        if all(value is vars(part)[name] for name, value in own.items()):
+            return part
+        other = copy(part)
+        vars(other).update(own)
+        return other
+    if isinstance(part, dict):
+        items = {key: _for_prediction(value) for key, value in part.items()}
+        if all(value is part[key] for key, value in items.items()):
+            return part
+        found = copy(part)
+        found.update(items)
+        return found
+    if type(part) in (list, tuple):
+        values = [_for_prediction(value) for value in part]
+        return part if all(map(is_, values, part)) else type(part)(values)
+    return part
 
 
 def _check_saveable(model: Any) -> None:

@@ -24,7 +24,6 @@ from typing import Any, TypeAlias
 
 from ocrep import __version__, literature, rules
 from ocrep._layers.activations import ACTIVATIONS, Activation
-from ocrep._layers.columns import DateParts, FrameInputs
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import JoinedLayers, RandomLayer
 from ocrep._layers.trees import Trees
@@ -36,6 +35,7 @@ from ocrep._linalg.spectrum import LeftVectors, Spectrum, StoredVectors
 from ocrep._linalg.triangle import Triangle
 from ocrep._linalg.wide import RowVectors, WideRows
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
+from ocrep._training.error_scale import ErrorScale
 from ocrep._training.recipe import Division, Learned
 from ocrep._training.targets import Indicators, Labels, Numbers
 from ocrep.estimators import NETWORKS, TikhonovClassifier, TikhonovRegressor
@@ -60,11 +60,10 @@ OWN: dict[str, Callable[..., Any]] = {
     "ocrep.Activation": Activation,
     "ocrep.Calibrator": Calibrator,
     "ocrep.Counts": Counts,
-    "ocrep.DateParts": DateParts,
     "ocrep.Division": Division,
+    "ocrep.ErrorScale": ErrorScale,
     "ocrep.FoldFactors": FoldFactors,
     "ocrep.FoldPlan": FoldPlan,
-    "ocrep.FrameInputs": FrameInputs,
     "ocrep.HiddenMap": HiddenMap,
     "ocrep.JoinedLayers": JoinedLayers,
     "ocrep.Indicators": Indicators,

@@ -1,7 +1,7 @@
 """From a table to a trained model, and from the model to predictions (needs pandas and pyarrow).
 
 `TableRegressor` and `TableClassifier` are estimators for data frames, and `TableCoder` turns columns into numbers for
-them. `fit_table` does for a data frame what the program `ocrep fit` does for a file. It stands here because every other
+them. `fit_table` guesses the task, and says how good the model is. It stands here because every other
 file of this room imports pandas and pyarrow, without which these names still say what to install.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
-
-from sklearn.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from ocrep.tables.coder import TableCoder
@@ -37,75 +35,73 @@ def _require_libraries(name: str) -> None:
 
 
 def fit_table(
-    frame: Any,
-    target: str,
+    data: Any,
+    target: Any,
     *,
     task: Literal["auto", "regression", "classification"] = "auto",
+    sample_weight: Any = None,
+    groups: Any = None,
     ignore: Sequence[str] = (),
-    dates: Literal["parts", "drop"] = "parts",
+    keep: Sequence[str] = (),
+    dates: Literal["day-first", "month-first", "drop"] | None = None,
     drop_missing_target: bool = False,
     candidates: str = "default",
-    class_weight: str | None = None,
+    class_weight: Any = None,
     test: float = 0.3,
-    boosting: bool = False,
+    boosting: bool = True,
     random_state: int = 0,
     **network: Any,
-) -> Pipeline:
-    """Fit a network to a data frame with gaps, categories and dates.
-
-    Missing numbers become the median of their column, missing dates the median date, and missing texts a category of
-    their own. Each text but the most frequent one becomes a 0/1 input; dates become year, month, day of the week and
-    age in days, also if written as 2024-12-31 or 2024/12/31, or as 31/12/2024 where the order of day and month is
-    certain. Constant columns, ids and free texts are left out. New rows are treated in the same way; a text that was
-    not seen in training counts as the most frequent one.
+) -> TableRegressor | TableClassifier:
+    """Fit `TableRegressor` or `TableClassifier`, whichever the target asks for, and say how good it is.
 
     Parameters
     ----------
-    frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        The rows, with the target among the columns.
-    target : str
-        The column to learn.
+    data : pandas.DataFrame, polars.DataFrame, pyarrow.Table or path
+        The rows, with the target among the columns: a frame, or a CSV, Parquet or Feather file.
+    target : str, or array-like of shape (n_samples,)
+        The column to learn, or its values.
     task : {"auto", "regression", "classification"}, default="auto"
         "auto": texts, categories and booleans are labels, and so are at most 20 different whole numbers with five rows
         for each on average; other numbers are quantities.
+    sample_weight, groups : str or array-like of shape (n_samples,), default=None
+        Weights of the rows, and groups that are held out together: names of columns, or values.
     ignore : sequence of str, default=()
-        Columns that are not inputs.
-    dates : {"parts", "drop"}, default="parts"
-        Whether dates become inputs, or are left out.
+        Columns that are not used.
+    keep : sequence of str, default=()
+        Columns that are used even if they look like ids.
+    dates : {"day-first", "month-first", "drop"} or None, default=None
+        How dates such as 01/02/2024 are read where that is not certain, or that dates are left out.
     drop_missing_target : bool, default=False
         Whether rows without a target are left out; otherwise they are an error.
     candidates : {"quick", "default", "thorough"}, default="default"
-        The networks to choose among by exact cross-validation, on at most 50,000 rows.
-    class_weight : "balanced" or None, default=None
+        The networks of the stack.
+    class_weight : dict, "balanced" or None, default=None
         "balanced" lets rare classes weigh as much as frequent ones.
     test : float, default=0.3
-        Share of the rows held out to assess the model. The pipeline is then fitted to all rows. 0 skips the assessment.
-    boosting : bool, default=False
+        Share of the rows held out to assess the model, which is then fitted to all rows. 0 skips the assessment.
+    boosting : bool, default=True
         Whether the assessment shows gradient boosting too.
     random_state : int, default=0
-        Seed of the hidden layers and of the split.
+        Seed of the model and of the split.
     **network
         Parameters of `PinvRegressor` or `PinvClassifier`, such as `n_hidden`, `gamma` or `activation`: they describe
-        one network, which is fitted instead of the best of several.
+        one network, which is fitted instead of a stack.
 
     Returns
     -------
-    sklearn.pipeline.Pipeline
-        The steps "frame" (kinds of columns), "columns" (gaps, categories and dates) and "network", fitted to all rows.
-        Its `assessment_`, a dict, holds the scores on held-out rows under `models`, for the network, a baseline and a
-        plain linear model trained on at most 50,000 rows; the `confusion` of `classes`; and `advice`. `left_out_` has
-        the columns that are not inputs, each with the reason, and `gaps_` the number of missing values of each input
-        that has some.
+    TableRegressor or TableClassifier
+        Fitted to all rows. Its `assessment_`, a dict, holds the scores on held-out rows under `models`, for the
+        network, a constant, a linear model and gradient boosting; a `verdict`; the `confusion` of `classes`; and
+        `advice`.
 
     See Also
     --------
-    PinvRegressorCV : The network alone, on arrays of numbers.
-    PinvClassifierCV : The same for labels.
-    save_model : Writes the pipeline to a file, which `ocrep predict` reads too.
+    TableRegressor : For numbers, with scikit-learn's interface.
+    TableClassifier : For labels.
+    save_model : Writes the model to a file, which `ocrep predict` reads too.
 
     Examples
     --------
-    >>> import pandas as pd
     >>> from ocrep import fit_table
     >>> from ocrep.datasets import load
     >>> frame = load("iris", as_frame=True).frame
@@ -113,22 +109,30 @@ def fit_table(
     >>> model.predict(frame.head(2)).shape
     (2,)
     >>> list(model.assessment_["models"])
-    ['network', 'baseline (majority class)', 'linear model']
+    ['network', 'baseline (majority class)', 'linear model', 'gradient boosting']
     >>> model.left_out_, model.gaps_
     ({}, {})
     """
     _require_libraries("fit_table")
-    from ocrep._files.row_file import RowFile
-    from ocrep.tables.problem import read_problem
-    from ocrep.tables.training import Settings, for_frames, train
+    from ocrep.tables import training
 
-    problem = read_problem(
-        RowFile.of_frame(frame),
-        target,
-        task=task,
+    settings = training.Settings(
+        candidates=candidates,
+        layer=network,
+        class_weight=class_weight,
         ignore=ignore,
+        keep=keep,
         dates=dates,
         drop_missing_target=drop_missing_target,
+        seed=random_state,
     )
-    settings = Settings(candidates=candidates, class_weight=class_weight, seed=random_state, layer=network)
-    return for_frames(train(problem, settings, test=test, boosting=boosting), problem)
+    return training.fit_table(
+        data,
+        target,
+        task=task,
+        sample_weight=sample_weight,
+        groups=groups,
+        test=test,
+        boosting=boosting,
+        settings=settings,
+    )

@@ -14,7 +14,8 @@ The letters of a text are its character n-grams, hashed, weighed by tf-idf, and 
 singular value decomposition; besides there are its length, its words and the first number in it. A file of the coder
 therefore holds no text but the few categories.
 
-Two kinds of columns are left out: constants, and ids, which are different in nearly all rows and have no structure.
+Two kinds of columns are left out: constants, and ids, which are different in nearly all rows and have no structure:
+numbers and codes, but not codes whose first or last letters mean something.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from scipy.special import rel_entr
+from sklearn.base import TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -36,10 +38,10 @@ from ocrep._errors import pick, unchanged_on_error
 from ocrep._files.convert import DATE_KINDS
 from ocrep._files.formats import DataError, check_columns
 from ocrep._layers.columns import date_part
-from ocrep._layers.random_layer import check_size
+from ocrep._layers.random_layer import Drawn, check_size
 from ocrep._linalg.folds import mixed
 from ocrep._rows.checks import MANY_LABELS
-from ocrep.tables.codes import TargetCodes, cross_fitted, indicators
+from ocrep.tables.codes import TargetCodes, cross_fitted, hashes, indicators, without_each_fold
 from ocrep.tables.frames import (
     Frame,
     Kind,
@@ -57,6 +59,7 @@ FEWER_CATEGORIES = 10  # where most of them are rare
 RARE = 5  # a text of fewer rows has no column of its own
 MOST_CLASSES = 20  # so many classes have target codes: the most frequent ones
 TEXT_COLUMNS = 30  # for the letters of a text
+ALL_TEXT_COLUMNS = 600  # and for those of all columns of a table, which bounds time and memory
 ROWS_PER_COLUMN = 30  # and as many rows for each of them
 _BUCKETS = 2**12  # for n-grams; a column of text takes 30·2¹² float32, half a megabyte, in a file
 _LONGEST = 2_000  # characters of a text that are read, which bounds the time
@@ -73,20 +76,36 @@ Part: TypeAlias = "Numbers | Dates | OneHot | TargetCodes | Letters"
 # What is computed of a column. Each part gives a few output columns.
 
 
+def _middle_and_ends(values: np.ndarray, weight: np.ndarray) -> tuple[float, bool, float, float]:
+    """The median, whether there are gaps, and the range; 0 for all of them in a column that is empty in the sample."""
+    missing = np.isnan(values)
+    if missing.all():
+        return 0.0, True, 0.0, 0.0
+    present, weight = values[~missing], weight[~missing]
+    order = np.argsort(present, kind="stable")
+    up_to = np.cumsum(weight[order])
+    # Half of the weight lies at or below the one, and at or above the other; they differ where it is divided evenly.
+    middle = [np.searchsorted(up_to, 0.5 * up_to[-1], side) for side in ("left", "right")]
+    median = present[order[np.minimum(middle, len(order) - 1)]].mean()
+    return float(median), bool(missing.any()), float(present.min()), float(present.max())
+
+
 @dataclass(frozen=True, eq=False)
 class Numbers:
     """Numbers with the median in gaps; and where the gaps are, if training has some."""
 
     median: float
     gaps: bool
+    low: float
+    high: float
+    """The range in training."""
     period: float | None = None
     """If the numbers are those of a circle, its length: sine and cosine are given too."""
 
     @classmethod
-    def of(cls, values: np.ndarray, period: float | None = None) -> Numbers:
-        """Learn the median; a column that is empty in the sample is filled with 0."""
-        missing = np.isnan(values)
-        return cls(float(np.median(values[~missing])) if not missing.all() else 0.0, bool(missing.any()), period)
+    def of(cls, values: np.ndarray, weight: np.ndarray, period: float | None = None) -> Numbers:
+        """Learn the median and the range."""
+        return cls(*_middle_and_ends(values, weight), period)
 
     @property
     def names(self) -> list[str]:
@@ -109,15 +128,17 @@ class Dates:
 
     median: float
     gaps: bool
+    low: float
+    high: float
+    """The first and the last day in training."""
     parts: list[str]
 
     @classmethod
-    def of(cls, days: np.ndarray) -> Dates:
+    def of(cls, days: np.ndarray, weight: np.ndarray) -> Dates:
         """Learn the median day, and which parts differ."""
-        missing = np.isnan(days)
-        present = days[~missing] if not missing.all() else np.zeros(1)
-        varied = [name for name, values in _date_parts(present).items() if np.ptp(values) > 1e-9]
-        return cls(float(np.median(present)), bool(missing.any()), varied)
+        found = _middle_and_ends(days, weight)
+        present = np.where(np.isnan(days), found[0], days)
+        return cls(*found, [name for name, values in _date_parts(present).items() if np.ptp(values) > 1e-9])
 
     @property
     def names(self) -> list[str]:
@@ -135,9 +156,9 @@ class Dates:
 def _date_parts(days: np.ndarray) -> dict[str, np.ndarray]:
     months = np.floor(days).astype(np.int64).astype("M8[D]").astype("M8[M]")
     first = months.astype("M8[D]").astype(np.int64)
-    year = date_part(days, "year", 0.0)
-    month = date_part(days, "month", 0.0)
-    weekday = date_part(days, "weekday", 0.0)
+    year = date_part(days, "year")
+    month = date_part(days, "month")
+    weekday = date_part(days, "weekday")
     # Moments are whole microseconds, and days are rounded to about as much.
     hour = np.round((days - np.floor(days)) * 24, 6)
     circles = {"month": (month - 1, 12.0), "weekday": (weekday, 7.0), "hour": (hour, 24.0)}
@@ -163,18 +184,18 @@ class OneHot:
     """
 
     texts: list[str]
-    """The texts with a column, but the first, which is the most frequent one."""
+    """The frequent texts, the most frequent first; that one has no column."""
     others: bool
     """Whether there are rare texts in training; else an unknown one counts as the most frequent one."""
     gaps: bool
 
     @classmethod
-    def of(cls, words: Words) -> OneHot:
+    def of(cls, words: Words, weight: np.ndarray) -> OneHot:
         """Learn which texts are frequent."""
-        *counts, missing = words.counts().tolist()
+        *counts, missing = words.counts(weight).tolist()
         order = sorted(range(len(counts)), key=lambda number: (-counts[number], words.texts[number]))
-        frequent = [words.texts[number] for number in order if counts[number] >= RARE]
-        n_rare = sum(count for count in counts if 0 < count < RARE)
+        frequent = [words.texts[number] for number in order if counts[number] >= RARE - 1e-9]  # weights are rounded
+        n_rare = sum(count for count in counts if 0 < count < RARE - 1e-9)
         if n_rare < RARE or not frequent:  # too few rows to learn a column for
             frequent = [words.texts[number] for number in order if counts[number]]
             n_rare = 0
@@ -208,8 +229,8 @@ class Letters:
     """What stands for the first number where there is none; None if few texts have one."""
 
     @classmethod
-    def of(cls, words: Words, seed: int) -> Letters:
-        """Learn the columns from the different texts, or from a sample of them."""
+    def of(cls, words: Words, n_rows: float, most: int, seed: int) -> Letters:
+        """Learn at most so many columns from the different texts, or from a sample of them; of few rows, fewer."""
         texts = words.texts
         if len(texts) > _LEARNED_TEXTS:
             chosen = np.random.RandomState(seed).choice(len(texts), _LEARNED_TEXTS, replace=False)
@@ -217,7 +238,7 @@ class Letters:
         found = np.array([_first_number(text) for text in texts])
         has = ~np.isnan(found)
         number = float(np.median(found[has])) if has.mean() > 0.5 and len(np.unique(found[has])) > 2 else None
-        n_columns = max(1, min(TEXT_COLUMNS, len(words.codes) // ROWS_PER_COLUMN, len(texts) - 1))
+        n_columns = max(1, min(most, int(n_rows) // ROWS_PER_COLUMN, len(texts) - 1))
         grams = make_pipeline(
             HashingVectorizer(
                 analyzer="char_wb", ngram_range=(3, 4), n_features=_BUCKETS, alternate_sign=False, dtype=np.float32
@@ -290,7 +311,8 @@ def _why_not(kind: Kind, values: Values, name: str) -> str:
         if len(texts) == 1 and n_present == len(missing):
             return "is constant"
         unique = n_present >= _FEWEST_ROWS and len(texts) >= 0.95 * n_present
-        if unique and np.mean([_TOKEN.fullmatch(text.strip()[:100]) is not None for text in texts[:1000]]) > 0.9:
+        codes = unique and np.mean([_TOKEN.fullmatch(text.strip()[:100]) is not None for text in texts[:1000]]) > 0.9
+        if codes and not _have_marks(texts):
             return f"is an id: {len(texts):,} different codes in {n_present:,} rows"
         return ""
     present = values[~missing]
@@ -305,6 +327,35 @@ def _why_not(kind: Kind, values: Values, name: str) -> str:
     called = {word.lower() for word in _WORDS_OF_NAME.findall(name)}
     is_id = bool(_ID_WORDS & called) or (given_out and not _ORDER_WORDS & called)
     return f"is an id: a different whole number in each of {n_present:,} rows" if is_id else ""
+
+
+def _have_marks(codes: list[str]) -> bool:
+    """Whether codes begin or end with letters that mean something, as airlines and countries do: N102UW, GB-1234.
+
+    Two letters that were drawn at random are independent of each other; those of marks are not. The likelihood ratio of
+    independence is about as large as its degrees of freedom if they are. Letters that were given out in order, from AA
+    to CF, leave out none between the first and the last.
+    """
+    stripped = [code.strip() for code in codes]
+    for pairs in ([code[:2] for code in stripped], [code[-2:] for code in stripped]):
+        both = [pair for pair in pairs if len(pair) == 2 and pair.isalpha()]
+        if len(both) < _SHARE_OF_MARKS * len(codes):
+            continue
+        in_order = np.unique([26 * ord(pair[0].upper()) + ord(pair[1].upper()) for pair in both])
+        if np.ptp(in_order) + 1 == len(in_order):
+            continue
+        letters = [np.unique([pair[place] for pair in both], return_inverse=True)[1] for place in (0, 1)]
+        shape = (letters[0].max() + 1, letters[1].max() + 1)
+        counts = np.bincount(np.ravel_multi_index(letters, shape), minlength=shape[0] * shape[1]).reshape(shape)
+        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / len(both)
+        ratio = 2.0 * np.sum(rel_entr(counts, expected))
+        if ratio > 2.0 * (shape[0] - 1) * (shape[1] - 1) + _BEYOND_CHANCE:
+            return True
+    return False
+
+
+_SHARE_OF_MARKS = 0.1
+_BEYOND_CHANCE = 50.0
 
 
 # ------------------------------------------------------------------------------
@@ -335,16 +386,12 @@ class ReadTable:
     columns: list[ReadColumn]
     left_out: dict[str, str]
     gaps: dict[str, int]
+    numbered: dict[str, np.ndarray]
+    """The values of the columns that are left out as ids and hold numbers."""
 
     def row_keys(self) -> np.ndarray:
         """A hash of each row: equal rows have equal ones."""
-        keys = np.zeros(self.n_rows, dtype=np.uint64)
-        for column in self.columns:
-            values = column.values
-            # Adding 0.0 makes one number of 0.0 and −0.0, and all gaps are the same NaN.
-            numbers = values.codes if isinstance(values, Words) else np.where(np.isnan(values), np.nan, values + 0.0)
-            keys = mixed(keys ^ mixed(numbers.view(np.uint64)))
-        return keys
+        return row_keys([column.values for column in self.columns], self.n_rows)
 
     def check_not(self, y: np.ndarray) -> None:
         """Raise if a column is the target again; of few rows it may be so by chance."""
@@ -366,6 +413,19 @@ class ReadTable:
                 )
 
 
+def row_keys(columns: Sequence[Values], n_rows: int) -> np.ndarray:
+    """A hash of each row: equal rows have equal ones, also in other parts of a table."""
+    keys = np.zeros(n_rows, dtype=np.uint64)
+    for values in columns:
+        if isinstance(values, Words):
+            numbers = np.append(hashes(values.texts), np.uint64(0))[values.codes]
+        else:
+            # Adding 0.0 makes one number of 0.0 and −0.0, and all gaps are the same NaN.
+            numbers = np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)
+        keys = mixed(keys ^ mixed(numbers))
+    return keys
+
+
 def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), dates: str | None = None) -> ReadTable:
     """Read all columns of a frame, and find those that cannot tell anything."""
     frame = Frame.of(X)
@@ -376,7 +436,7 @@ def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), 
     check_columns("X", (*ignore, *keep), list(frame.columns))
     if dates is not None:
         pick("dates", dates, dict.fromkeys(_DATE_OPTIONS))
-    columns, left_out, gaps = [], dict.fromkeys(ignore, "ignored"), {}
+    columns, left_out, gaps, numbered = [], dict.fromkeys(ignore, "ignored"), {}, {}
     for place, (name, column) in enumerate(frame.columns.items()):
         if name in left_out:
             continue
@@ -392,6 +452,8 @@ def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), 
         reason = "" if name in keep else _why_not(kind, values, name)
         if reason:
             left_out[name] = reason
+            if isinstance(values, np.ndarray) and np.nanmin(values) < np.nanmax(values):
+                numbered[name] = values
             continue
         columns.append(ReadColumn(place, name, kind, ranks, values))
         n_gaps = int(is_missing(values).sum())
@@ -401,8 +463,10 @@ def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), 
         raise DataError("X has 1 sample, in which every column is constant: give more rows.")
     if not columns:
         told = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items())
-        raise DataError(f"X has no column to learn from: {told}. Use keep=[…] for columns that are no ids after all.")
-    return ReadTable(list(frame.columns), frame.named, frame.n_rows, columns, left_out, gaps)
+        ids = any(reason.startswith("is an id") for reason in left_out.values())
+        help_with_ids = " Use keep=[…] for columns that are no ids after all." if ids else ""
+        raise DataError(f"X has no column to learn from: {told}.{help_with_ids}")
+    return ReadTable(list(frame.columns), frame.named, frame.n_rows, columns, left_out, gaps, numbered)
 
 
 # ------------------------------------------------------------------------------
@@ -419,7 +483,7 @@ class CodedColumn:
     parts: list[Part]
 
 
-class TableCoder(TransformerMixin, BaseEstimator):
+class TableCoder(TransformerMixin, Drawn):
     """Turn the columns of a data frame into numbers: text, categories, dates, durations and gaps included.
 
     Numbers stay as they are, with the median in gaps and a 0/1 column that tells where gaps were. Texts of at most 40
@@ -440,7 +504,7 @@ class TableCoder(TransformerMixin, BaseEstimator):
         What y holds. "auto": texts and booleans are labels, and so are at most 20 different whole numbers with five
         rows for each on average.
     sample_rows : int, default=100_000
-        Of more rows, a random sample of this size teaches the coder.
+        If there are more rows, the coder learns from a random sample of this size.
     random_state : int, RandomState or None, default=None
         Seed of the sample, of the folds where none are given, and of the decomposition of texts.
 
@@ -542,10 +606,12 @@ class TableCoder(TransformerMixin, BaseEstimator):
             The rows as numbers.
         """
         read = read_table(X, ignore=self.ignore, keep=self.keep, dates=self.dates)
-        return self.learn(read, y, sample_weight, fold)
+        coded = self.learn(read, y, sample_weight, fold)
+        self.forget_folds()
+        return coded
 
     def learn(self, read: ReadTable, y: Any, sample_weight: Any, fold: Any) -> np.ndarray:
-        """As `fit_transform`, for a table whose columns have been read.
+        """As `fit_transform`, for a table whose columns have been read; until `forget_folds`, more rows can be coded.
 
         Parameters
         ----------
@@ -572,16 +638,16 @@ class TableCoder(TransformerMixin, BaseEstimator):
         teaches[random.choice(n_rows, size, replace=False) if n_rows > size else slice(None)] = True
         rows = np.flatnonzero(teaches)
         with unchanged_on_error(self):
-            self.columns_, outputs = [], []
+            self.columns_ = []
+            self._by_fold: dict[str, dict[int, TargetCodes]] = {}
+            n_texts = sum(isinstance(column.values, Words) for column in read.columns)
+            most = min(TEXT_COLUMNS, ALL_TEXT_COLUMNS // max(1, n_texts))
             for column in read.columns:
-                parts = _parts(column, rows, targets, names, weight, seed)
+                parts = _coding_of(column, rows, targets, names, weight, most, seed)
                 self.columns_.append(CodedColumn(column.place, column.name, column.kind, column.ranks, parts))
-                for part in parts:
-                    if isinstance(part, TargetCodes):
-                        words = cast(Words, column.values)
-                        outputs.append(cross_fitted(words, targets, weight, fold, teaches))
-                    else:
-                        outputs.append(part(cast(Any, column.values)))
+                if isinstance(parts[0], TargetCodes):
+                    words = cast(Words, column.values)
+                    self._by_fold[column.name] = without_each_fold(words, targets, weight, fold, teaches, names)
             self.origin_ = np.array(
                 [coded.place for coded in self.columns_ for part in coded.parts for _ in part.names]
             )
@@ -591,7 +657,7 @@ class TableCoder(TransformerMixin, BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
             if read.named:
                 self.feature_names_in_ = np.array(read.names, dtype=object)
-        return np.column_stack(outputs)
+        return self.coded_without_own_fold([column.values for column in read.columns], fold)
 
     def transform(self, X: Any) -> np.ndarray:
         """Code new rows; columns may come in any order, and those that are not used may be absent.
@@ -607,12 +673,89 @@ class TableCoder(TransformerMixin, BaseEstimator):
             The rows as numbers.
         """
         check_is_fitted(self)
+        values = self.values(X)
+        coded = zip(self.columns_, values, strict=True)
+        return np.column_stack([part(cast(Any, own)) for column, own in coded for part in column.parts])
+
+    def values(self, X: Any, start: int = 0) -> list[Values]:
+        """Read the columns that are used, each as the kind that it had in training.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or array of shape (n_samples, n_features)
+            The rows.
+        start : int, default=0
+            The number of rows before these, for errors.
+
+        Returns
+        -------
+        list
+            For each column an array of numbers, or the texts of its rows.
+        """
         frame = Frame.of(X).renamed(self._names, type(self).__name__)
+        return [
+            values_of(frame.column(coded.name), coded.kind, coded.name, coded.ranks, start) for coded in self.columns_
+        ]
+
+    def coded_without_own_fold(self, values: Sequence[Values], fold: np.ndarray) -> np.ndarray:
+        """Code more rows of the table that the coder was fitted to, each by the targets of the other folds.
+
+        Parameters
+        ----------
+        values : list
+            What `values` gives.
+        fold : ndarray of int of shape (n_samples,)
+            The fold of each row, as in `learn`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+            The rows as numbers.
+        """
         outputs = []
-        for coded in self.columns_:
-            values = values_of(frame.column(coded.name), coded.kind, coded.name, coded.ranks)
-            outputs += [part(cast(Any, values)) for part in coded.parts]
+        for column, own in zip(self.columns_, values, strict=True):
+            for part in column.parts:
+                if isinstance(part, TargetCodes):
+                    by_fold = self._by_fold[column.name]
+                    outputs.append(cross_fitted(cast(Words, own), fold, by_fold, len(part.names)))
+                else:
+                    outputs.append(part(cast(Any, own)))
         return np.column_stack(outputs)
+
+    def forget_folds(self) -> None:
+        """Drop the codes without each fold, which only rows of training need: they would be part of a model's file."""
+        self._by_fold = {}
+
+    def unlike_training(self, values: Sequence[Values]) -> dict[str, np.ndarray]:
+        """Find values that training had no like of: unknown texts, and numbers and dates far outside their range.
+
+        Parameters
+        ----------
+        values : list
+            What `values` gives.
+
+        Returns
+        -------
+        dict
+            For each column that has such values, which rows have them. A number is far outside if it lies beyond the
+            range of training by more than a tenth of it.
+        """
+        found = {}
+        for column, own in zip(self.columns_, values, strict=True):
+            part = column.parts[0]
+            if isinstance(part, OneHot) and isinstance(own, Words):
+                known = set(part.texts)
+                unknown = np.array([*(text not in known for text in own.texts), False])[own.codes]
+                # Rare texts share a column, so an unknown one is like those.
+                odd = unknown if not part.others else np.zeros(len(own.codes), dtype=bool)
+            elif isinstance(part, Numbers | Dates) and not isinstance(own, Words):
+                beyond = 0.1 * (part.high - part.low)
+                odd = (own < part.low - beyond) | (own > part.high + beyond)
+            else:
+                continue
+            if odd.any():
+                found[column.name] = odd
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name each output after its column.
@@ -674,19 +817,25 @@ def _as_counts(sample_weight: Any, n_rows: int) -> np.ndarray:
     return weight / min(1.0, weight[weight > 0].mean())
 
 
-def _parts(
-    column: ReadColumn, rows: np.ndarray, targets: np.ndarray, names: list[str], weight: np.ndarray, seed: int
+def _coding_of(
+    column: ReadColumn,
+    rows: np.ndarray,
+    targets: np.ndarray,
+    names: list[str],
+    weight: np.ndarray,
+    most: int,
+    seed: int,
 ) -> list[Part]:
-    """What is computed of a column, learned from some of the rows."""
-    values = some_rows(column.values, rows)
+    """What is computed of a column, learned from some of the rows; `most` columns are for the letters of its texts."""
+    values, own = some_rows(column.values, rows), weight[rows]
     if not isinstance(values, Words):
         if column.kind in DATE_KINDS:
-            return [Dates.of(values)]
-        return [Numbers.of(values, period=24.0 if column.kind == "time" else None)]
-    n_texts, n_present = len(values.texts), int((~is_missing(values)).sum())
+            return [Dates.of(values, own)]
+        return [Numbers.of(values, own, period=24.0 if column.kind == "time" else None)]
+    n_texts, n_present = len(values.texts), own @ ~is_missing(values)
     if n_texts <= (FEW_CATEGORIES if n_present >= RARE * n_texts else FEWER_CATEGORIES):
-        return [OneHot.of(values)]
-    parts: list[Part] = [Letters.of(values, seed)]
+        return [OneHot.of(values, own)]
+    parts: list[Part] = [Letters.of(values, own.sum(), most, seed)]
     if n_texts <= 0.5 * n_present:  # texts that hardly repeat have no mean
-        parts.insert(0, TargetCodes.of(values, targets[rows], weight[rows], names))
+        parts.insert(0, TargetCodes.of(values, targets[rows], own, names))
     return parts

@@ -46,11 +46,13 @@ class TargetCodes:
     """What is put after the name of the column to name the outputs."""
 
     @classmethod
-    def of(cls, words: Words, targets: np.ndarray, weight: np.ndarray, names: list[str]) -> TargetCodes:
-        """Learn the codes of all rows."""
+    def of(
+        cls, words: Words, targets: np.ndarray, weight: np.ndarray, names: list[str], least: float = 2.0
+    ) -> TargetCodes:
+        """Learn the codes of categories of at least such a weight."""
         codes, total = _codes(words.codes, len(words.texts) + 1, targets, weight)
         keys = hashes([*words.texts, _GAP])
-        kept = np.flatnonzero(total >= 2 - 1e-9)  # sums of scaled weights are rounded
+        kept = np.flatnonzero((total > 0) & (total >= least - 1e-9))  # sums of scaled weights are rounded
         kept = kept[np.argsort(keys[kept])]
         return cls(keys[kept], codes[kept], [*names, "_frequency"])
 
@@ -64,21 +66,28 @@ class TargetCodes:
         return np.where(known[:, None], self.codes[places], 0.0)[words.codes]
 
 
-def cross_fitted(
-    words: Words, targets: np.ndarray, weight: np.ndarray, fold: np.ndarray, teaches: np.ndarray
-) -> np.ndarray:
-    """For each row the codes that the rows of the other folds teach; `teaches` says which rows teach at all."""
-    found = np.zeros((len(words.codes), targets.shape[1] + 1))
-    n_categories = len(words.texts) + 1
+def without_each_fold(
+    words: Words, targets: np.ndarray, weight: np.ndarray, fold: np.ndarray, teaches: np.ndarray, names: list[str]
+) -> dict[int, TargetCodes]:
+    """For each fold the codes that the rows of the others teach; `teaches` says which rows teach at all."""
+    found = {}
     whole = weight[teaches].sum()
-    for number in np.unique(fold):
-        mine = fold == number
-        others = np.flatnonzero(~mine & teaches)
+    for number in np.unique(fold).tolist():
+        others = np.flatnonzero((fold != number) & teaches)
         if len(others):
+            codes = TargetCodes.of(words.some(others), targets[others], weight[others], names, least=0.0)
             # Counted as if there were as many rows as all of them, for new rows are coded by all.
-            codes, total = _codes(words.codes[others], n_categories, targets[others], weight[others])
-            codes[:, -1] = np.log1p(total * (whole / weight[others].sum()))
-            found[mine] = codes[words.codes[mine]]
+            codes.codes[:, -1] = np.log1p(np.expm1(codes.codes[:, -1]) * (whole / weight[others].sum()))
+            found[number] = codes
+    return found
+
+
+def cross_fitted(words: Words, fold: np.ndarray, by_fold: dict[int, TargetCodes], n_outputs: int) -> np.ndarray:
+    """For each row the codes of the other folds."""
+    found = np.zeros((len(fold), n_outputs))
+    for number, codes in by_fold.items():
+        mine = np.flatnonzero(fold == number)
+        found[mine] = codes(words.some(mine))
     return found
 
 

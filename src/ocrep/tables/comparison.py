@@ -1,27 +1,28 @@
-"""Comparison of rules, methods of the literature and simple models over random splits, with tests against OCReP."""
+"""The model that `ocrep fit` saves beside other models over random splits, with tests of the differences.
+
+All models learn from the same coded rows. Simple models, and LightGBM and CatBoost where they are installed, have their
+defaults. On request the rules for γ, on one hidden layer for all of them, and methods of the literature are added.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from ocrep import literature
-from ocrep.analysis.assessment import BOOSTING, LINEAR, simple_models
+from ocrep.analysis.assessment import NETWORK, simple_models
 from ocrep.analysis.compare import compare_rules
 from ocrep.analysis.significance import corrected_paired_t_test
-from ocrep.estimators import PinvRegressor
-from ocrep.rules import names as rule_names
-from ocrep.tables.problem import Problem, StageProgress, Task, silent
-from ocrep.tables.training import as_data_errors, prepare
+from ocrep.tables.estimators import Coded
+from ocrep.tables.rows import Progress, silent
+from ocrep.tables.training import Problem, Task, UsageError, as_data_errors, divided, fit_quietly
 
-REFERENCE = "ocrep"
-DEFAULT = "ocrep_cv"
-MAIN_RULES = (DEFAULT, "kfold", "loo", "gcv", "evidence", "bic", REFERENCE, "none")
-"""The rules that are compared unless all are asked for."""
 LEVEL = 0.05
 _LITERATURE: dict[Task, dict[str, Any]] = {
     "regression": {
@@ -37,19 +38,19 @@ _LITERATURE: dict[Task, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method's test errors, and whether they differ significantly from OCReP's."""
+    """One method's test errors, and whether they differ significantly from those of the model of `ocrep fit`."""
 
     name: str
     errors: tuple[float, ...]  # one per split
     mean: float
     deviation: float
-    difference: float  # mean difference from OCReP; positive where the method is worse
+    difference: float  # mean difference from the network; positive where the method is worse
     p_value: float  # of the corrected paired t-test, adjusted for the number of methods (Holm)
 
     @property
     def verdict(self) -> str:
         """ "better" or "worse"; "" if the difference is not significant."""
-        if self.name == REFERENCE or self.p_value >= LEVEL:
+        if self.name == NETWORK or self.p_value >= LEVEL:
             return ""
         return "worse" if self.difference > 0 else "better"
 
@@ -64,50 +65,42 @@ class Comparison:
     test_share: float
 
     def advice(self) -> str:
-        """Which rule to use, or whether a simple model does better than all networks."""
+        """Whether another method does better than the model of `ocrep fit`."""
         best = self.methods[0]
-        default = next((method for method in self.methods if method.name == DEFAULT), None)
-        if default is None or best is default:
-            return f"{best.name} has the least error."
-        if not self._better(best, default):
-            return f"No method is significantly better than {DEFAULT}, the default: keep it."
-        less = f"{100 * (1 - best.mean / default.mean):.0f} % below that of {DEFAULT}, the default"
-        if best.name in (LINEAR, BOOSTING):
-            named = "A linear model" if best.name == LINEAR else "Gradient boosting"
-            return f"{named} is better than all networks here: its error is {less}."
-        how = f"--gamma {best.name}" if best.name in rule_names() else best.name
-        return f"Use {how}: its error is {less}."
-
-    def _better(self, one: Method, other: Method) -> bool:
-        found = corrected_paired_t_test(one.errors, other.errors, test_share=self.test_share)
-        return found.difference < 0 and found.p_value < LEVEL
+        network = next(method for method in self.methods if method.name == NETWORK)
+        better = [method for method in self.methods if method.verdict == "better"]
+        if better:
+            less = f"{100 * (1 - better[0].mean / network.mean):.0f} % below that of the network"
+            return f"{better[0].name} is better here: its error is {less}."
+        if best is network:
+            return "The network, which ocrep fit trains, has the least error."
+        return "No method is significantly better than the network, which ocrep fit trains."
 
 
 def compare_methods(
     problem: Problem,
     *,
-    n_hidden: int | None = None,
-    n_splits: int = 10,
+    n_splits: int = 5,
     test: float = 0.3,
-    seed: int = 0,
-    rules: Sequence[str] | None = None,
-    published: bool = True,
-    progress: StageProgress = silent,
+    rules: Sequence[str] | None = (),
+    published: bool = False,
+    progress: Progress = silent,
 ) -> Comparison:
-    """Compare on `n_splits` random splits; the rules share one hidden layer on each split.
+    """Compare on `n_splits` random splits. Errors are RMSE, or the share of misclassified rows.
 
-    Without `n_hidden` it has the library's default size; without `rules` all are compared. Methods of the literature
-    use their own defaults, including the number of units. A linear model and gradient boosting are trained on at most
-    50,000 of the same rows. Errors are RMSE, or the share of misclassified rows.
+    `rules` are rules for γ, None for all: they share one hidden layer of the default size on each split. Methods of the
+    literature use their own defaults.
     """
-    size = PinvRegressor().n_hidden if n_hidden is None else n_hidden
     if n_splits < 2:
         raise ValueError(f"n_splits={n_splits} must be at least 2: one split does not show the spread of the error.")
+    if not problem.table.in_memory:
+        raise UsageError("A comparison holds all rows in memory, and there are too many: take a sample of the file.")
     found: dict[str, list[float]] = {}
     reasons: dict[str, str] = {}
     for split in range(n_splits):
         progress("Comparing", split, n_splits)
-        for name, error, reason in _on_one_split(problem, size, test, seed + split, rules, published):
+        settings = replace(problem.settings, seed=problem.settings.seed + split)
+        for name, error, reason in _on_one_split(replace(problem, settings=settings), test, rules, published):
             found.setdefault(name, []).append(error)
             reasons[name] = reason or reasons.get(name, "")
     complete = {name: values for name, values in found.items() if np.isfinite(values).all()}
@@ -116,33 +109,62 @@ def compare_methods(
 
 
 def _on_one_split(
-    problem: Problem, n_hidden: Any, test: float, seed: int, rules: Sequence[str] | None, published: bool
+    problem: Problem, test: float, rules: Sequence[str] | None, published: bool
 ) -> Iterator[tuple[str, float, str]]:
     """Yield name, test error (NaN if the method cannot be applied) and the reason for that."""
-    X, y, X_test, y_test = prepare(problem, test=test, seed=seed)
-    chosen = {"rules": rules, "n_hidden": n_hidden, "task": problem.task, "random_state": seed}
-    with as_data_errors():
-        table = compare_rules(X, y, test=(X_test, y_test), details=True, **chosen)
-    for name, line in table.iterrows():
-        yield str(name), float(line["test_error"]), line["reason"] if isinstance(line["reason"], str) else ""
-    for name, model in simple_models(X, y, labels=problem.task == "classification", boosting=True, seed=seed).items():
-        yield name, _error(problem.task, model.predict(X_test), y_test), ""
+    training, (held_out,) = divided(problem, test)
+    model = problem.model()
+    coded, _ = fit_quietly(model, training)
+    frame, y_test, _, _ = model._rows(held_out, whole=False)
+    X_test = model.coder_.transform(frame)
+    seed, labels = problem.settings.seed, problem.labels
+    yield NETWORK, _error(problem, model.model_.predict(X_test), y_test), ""
+    others = simple_models(coded.inputs, coded.y, labels=labels, boosting=True, seed=seed)
+    others |= _installed(coded, labels=labels, seed=seed)
+    for name, other in others.items():
+        yield name, _error(problem, np.asarray(other.predict(X_test)).reshape(len(y_test)), y_test), ""
+    if rules is None or len(rules):
+        chosen: dict[str, Any] = {"rules": rules, "task": problem.task, "random_state": seed}
+        known = np.isin(y_test, coded.y) if labels else slice(None)
+        with as_data_errors():
+            table = compare_rules(coded.inputs, coded.y, test=(X_test[known], y_test[known]), details=True, **chosen)
+        for name, line in table.iterrows():
+            reason = line["reason"] if isinstance(line["reason"], str) else ""
+            yield f"γ by {name}", float(line["test_error"]), reason
     for name, kind in (_LITERATURE[problem.task] if published else {}).items():
         try:
-            predicted = kind(random_state=seed).fit(X, y).predict(X_test)
+            predicted = kind(random_state=seed).fit(coded.inputs, coded.y).predict(X_test)
         except ValueError as reason:
             yield name, math.nan, str(reason)
         else:
-            yield name, _error(problem.task, predicted, y_test), ""
+            yield name, _error(problem, predicted, y_test), ""
 
 
-def _error(task: Task, predicted: np.ndarray, y: np.ndarray) -> float:
-    return float(np.sqrt(np.mean((predicted - y) ** 2)) if task == "regression" else np.mean(predicted != y))
+def _installed(coded: Coded, *, labels: bool, seed: int) -> dict[str, Any]:
+    """LightGBM and CatBoost as their users run them, where they are installed."""
+    models: dict[str, Any] = {}
+    if find_spec("lightgbm") is not None:
+        import lightgbm
+
+        kind = lightgbm.LGBMClassifier if labels else lightgbm.LGBMRegressor
+        models["LightGBM"] = kind(random_state=seed, verbose=-1)
+    if find_spec("catboost") is not None:
+        import catboost
+
+        kind = catboost.CatBoostClassifier if labels else catboost.CatBoostRegressor
+        models["CatBoost"] = kind(random_seed=seed, verbose=0, allow_writing_files=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: model.fit(coded.inputs, coded.y) for name, model in models.items()}
+
+
+def _error(problem: Problem, predicted: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean(predicted != y) if problem.labels else np.sqrt(np.mean((predicted - y) ** 2)))
 
 
 def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:
-    others = [name for name in found if name != REFERENCE]
-    tests = {name: corrected_paired_t_test(found[name], found[REFERENCE], test_share=test) for name in found}
+    others = [name for name in found if name != NETWORK]
+    tests = {name: corrected_paired_t_test(found[name], found[NETWORK], test_share=test) for name in found}
     adjusted = dict(zip(others, holm([tests[name].p_value for name in others]), strict=True))
     methods = []
     for name, values in found.items():

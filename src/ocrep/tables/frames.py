@@ -9,14 +9,15 @@ once, in training; `values_of` reads a column of that kind then and later, whate
     rank                   the place of an ordered category, from 0
     text                   `Words`: the different texts, and for each row the number of its text
 
-Dates written as text are read by the rules of `_files/convert.py`: 2024-12-31 always, 31/12/2024 where the order of day
-and month is certain.
+Dates written as text are read by the rules of `_files/convert.py`: 2024-12-31 and 31 Dec 2024 always, 31/12/2024 where
+the order of day and month is certain.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,18 +34,27 @@ from ocrep._files.convert import (
     booleans_of,
     coded_texts,
     dates_of,
+    first_other,
+    hours_of,
     kind_of_type,
     numbers_of,
-    times_of,
 )
 from ocrep._files.formats import DataError, nearest
 from ocrep._layers.columns import days_since_1970
 from ocrep._rows.block import is_dask
-from ocrep.tables.problem import looks_like_date
 
 Kind: TypeAlias = Literal["number", "boolean", "duration", "time", "rank", "text", DateKind, "empty", "other"]
 
+# What looks like dates, whether or not all of a column can be read: also years of two digits after a month's name.
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d.*")
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DATE = re.compile(
+    r"(\d\d?/\d\d?/(\d{4}|\d\d)|\d\d?[.-]\d\d?[.-]\d{4}|\d\d\.\d\d\.\d\d|\d{4}[/.]\d\d?[/.]\d\d?)( \d.*)?", re.ASCII
+)
+_NAMED_MONTH = re.compile(
+    rf"(?:[a-z]{{3,9}},? )?(?:\d\d?[ ./-]?{_MONTH}|{_MONTH} \d\d?(?=\D)),?[ ./'-]?(?:\d{{4}}|\d\d)(?:\D.*)?",
+    re.IGNORECASE,
+)
 _LEADING_ZERO = r"^\s*[+-]?0\d"
 _LOOKED_AT = 1000  # texts that are looked at before they are said to be dates of no known form
 
@@ -56,9 +66,9 @@ class Words(NamedTuple):
     """For each row the number of its text; that of a gap is the number of texts."""
     texts: list[str]
 
-    def counts(self) -> np.ndarray:
-        """The number of rows of each text, and last that of gaps."""
-        return np.bincount(self.codes, minlength=len(self.texts) + 1)
+    def counts(self, weight: np.ndarray) -> np.ndarray:
+        """The rows of each text, counted by their weights, and last those of gaps."""
+        return np.bincount(self.codes, weight, len(self.texts) + 1)
 
     def some(self, rows: np.ndarray) -> Words:
         """Some of the rows, with the texts that occur in them."""
@@ -141,8 +151,18 @@ def _frame_of_array(X: Any) -> Any:
             f"X must be a pandas or polars data frame, an Arrow table, or an array with rows and columns, not "
             f"{type(X).__name__}."
         )
-    array = check_array(X, dtype=None, ensure_all_finite=False)
+    array = check_array(without_mask(X), dtype=None, ensure_all_finite=False)
     return pandas.DataFrame(array, columns=[f"x{i}" for i in range(array.shape[1])])
+
+
+def without_mask(values: Any) -> Any:
+    """Masked entries as gaps, which NumPy would read as numbers."""
+    if not (isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)):
+        return values
+    times = values.dtype.kind in "mM"  # those of nanoseconds would become integers
+    found = values.data.astype(values.dtype if times else object)
+    found[np.ma.getmaskarray(values)] = "NaT" if times else None
+    return found
 
 
 def _check_names(names: list[str]) -> None:
@@ -170,7 +190,8 @@ def of_pandas(name: str, series: Any) -> Any:
         kinds: dict[str, int] = {}
         for row, value in enumerate(series):
             if not (pandas.api.types.is_scalar(value) and pandas.isna(value)):
-                kinds.setdefault(type(value).__name__, row)
+                plain = value.item() if isinstance(value, np.generic) else value
+                kinds.setdefault(type(plain).__name__, row)
         (first, _), *others = kinds.items()
         if not others:
             raise DataError(
@@ -230,7 +251,7 @@ def _kind_of_texts(words: Any, name: str, order: str | None) -> Kind:
         return "number"
     if booleans_of(words) is not None:
         return "boolean"
-    if times_of(words) is not None:
+    if hours_of(words) is not None:
         return "time"
     orders = [kind for kind in DATE_KINDS if dates_of(words, kind) is not None]
     if len(orders) == 1:
@@ -243,33 +264,45 @@ def _kind_of_texts(words: Any, name: str, order: str | None) -> Kind:
             f"Column {name!r} holds dates such as {words[0].as_py()!r}, in which the order of day and month is not "
             f"certain: write YYYY-MM-DD, or set dates='day-first' or dates='month-first'."
         )
-    sample = words[:_LOOKED_AT].to_pylist()
-    styles = {bool(_ISO_DATE.fullmatch(text.strip())): text for text in sample}
-    if all(_ISO_DATE.fullmatch(text.strip()) or looks_like_date(text) for text in sample):
-        examples = " and ".join(repr(text) for text in styles.values())
+    if all(_looks_like_any_date(text.strip()) for text in words[:_LOOKED_AT].to_pylist()):
+        # For each way of reading dates a text that it does not fit: if there are two, they contradict each other.
+        odd = dict.fromkeys(first_other(words, partial(dates_of, kind=kind))[1] for kind in DATE_KINDS)
         raise DataError(
-            f"Column {name!r} holds dates that are not all of one known form, such as {examples}: write all of them as "
-            f"YYYY-MM-DD, or leave the column out with ignore=[{name!r}]."
+            f"Column {name!r} holds dates that are not all of one known form, such as {' and '.join(map(repr, odd))}: "
+            f"write all of them as YYYY-MM-DD, or leave the column out with ignore=[{name!r}]."
         )
     return "text"
+
+
+def looks_like_date(text: str) -> bool:
+    """Whether a text is written as a date, but not as in ISO 8601."""
+    return _DATE.fullmatch(text.strip()) is not None
+
+
+def _looks_like_any_date(text: str) -> bool:
+    """Whether a text is written as dates are, also if it cannot be read as one."""
+    return bool(_ISO_DATE.fullmatch(text) or looks_like_date(text) or _NAMED_MONTH.fullmatch(text))
 
 
 # ------------------------------------------------------------------------------
 # Values
 
 
-def values_of(column: Any, kind: Kind, name: str, ranks: list[str] | None = None) -> Values:
-    """The values of a column, read as the kind that it had in training; `ranks` are the ordered categories."""
+def values_of(column: Any, kind: Kind, name: str, ranks: list[str] | None = None, start: int = 0) -> Values:
+    """The values of a column, read as the kind that it had in training; `ranks` are the ordered categories.
+
+    `start` is the number of rows before these, for the error about a value of another kind.
+    """
     if types.is_null(column.type) or (kind != "text" and column.null_count == len(column)):
         return Words(np.zeros(len(column), dtype=np.intp), []) if kind == "text" else np.full(len(column), np.nan)
     if kind in DATE_KINDS:
-        return days_since_1970(as_kind(column, kind, name, 0))
+        return days_since_1970(as_kind(column, kind, name, start))
     if kind == "duration":
         return _seconds(column, name)
     if kind == "time":
         return _hours(column, name)
     if kind in ("number", "boolean"):
-        return as_kind(column, kind, name, 0).astype(np.float64)
+        return as_kind(column, kind, name, start).astype(np.float64)
     words = _words(column, name)
     if kind == "text":
         return words
@@ -292,6 +325,17 @@ def _words(column: Any, name: str) -> Words:
 
 
 def _seconds(column: Any, name: str) -> np.ndarray:
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if types.is_string(column.type) or types.is_large_string(column.type):  # as CSV files hold durations
+        try:
+            if pc.any(pc.match_substring_regex(column, r"^[\s\d.+-]+$")).as_py():
+                raise ValueError("a number has no unit")
+            column = pyarrow.array(pandas.to_timedelta(column.to_pandas()))
+        except ValueError as error:
+            raise DataError(
+                f"Column {name!r} must hold durations, as in training, such as '1 days 02:30:00' ({error})."
+            ) from error
     if not types.is_duration(column.type):
         raise DataError(f"Column {name!r} must hold durations, as in training, but it holds {column.type}.")
     return _floats(column.cast(pyarrow.duration("us"), safe=False)) / 1e6
@@ -301,10 +345,13 @@ def _hours(column: Any, name: str) -> np.ndarray:
     if types.is_time(column.type):
         return _floats(column.cast(pyarrow.time64("us"), safe=False)) / 3600e6
     words = _words(column, name)
-    if times_of(pyarrow.array(words.texts, pyarrow.string())) is None:
-        raise DataError(f"Column {name!r} must hold times of a day such as 09:30, as in training.")
-    hours = [sum(float(part) / 60**i for i, part in enumerate(text.strip().split(":"))) for text in words.texts]
-    return np.array([*hours, np.nan])[words.codes]
+    texts = pyarrow.array(words.texts, pyarrow.string())
+    hours = hours_of(texts)
+    if hours is None:
+        place, text = first_other(texts, hours_of)
+        row = int((words.codes == place).argmax()) + 1
+        raise DataError(f"Column {name!r} must hold times of a day such as 09:30, but row {row} holds {text!r}.")
+    return np.append(hours, np.nan)[words.codes]
 
 
 def _floats(column: Any) -> np.ndarray:

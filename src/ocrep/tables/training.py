@@ -1,339 +1,368 @@
-"""Training on a table: a pipeline of coding and network, tested on held-out rows, that knows the table it came from.
+"""From a table to a trained model: the task, rows held out to say how good the model is, and training on all rows.
 
-`train` holds rows out, trains on the others, scores the network on the held-out rows next to simple models, and then
-trains once more on all rows: the scores belong to the first network, and the model is the second. The pipeline keeps a
-`Description` of its table, from which predictions of files and ONNX graphs are made.
+The scores belong to a model that was trained without the held-out rows; the model that is kept is trained once more, on
+all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import pandas
-from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
+import pyarrow
+from pyarrow import types
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
-from ocrep._files.convert import DATE_KINDS
-from ocrep._files.formats import DataError
-from ocrep._layers.columns import FrameInputs
-from ocrep._rows.stream import ProgressFunction, Scan
-from ocrep.analysis.assessment import MOST_ROWS, Assessment, Assessor, sample_size
+from ocrep._files.convert import DATE_KINDS, coded_texts
+from ocrep._files.formats import DataError, check_columns
+from ocrep._files.readers import PLAIN
+from ocrep._files.reading import Reading
+from ocrep.analysis.assessment import Advice, Assessment, Assessor
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
-from ocrep.estimators.base import fit_silently
-from ocrep.estimators.search import CANDIDATES
-from ocrep.rules import Rule, resolve
-from ocrep.tables.coding import MISSING, Coding, TablePart, split_problem
-from ocrep.tables.leaks import advice_on_leaks
-from ocrep.tables.problem import InputKind, Problem, StageProgress, TableRows, Task, silent
+from ocrep.exceptions import RuleEdgeWarning
+from ocrep.rules import Rule
+from ocrep.tables.coder import ReadTable, read_table
+from ocrep.tables.estimators import Coded, TableClassifier, TableRegressor
+from ocrep.tables.frames import Frame, kind_of
+from ocrep.tables.leaks import advice_on_ids, advice_on_leaks
+from ocrep.tables.misread import misread
+from ocrep.tables.rows import Part, Progress, Table, open_file, silent, some_rows_of
+from ocrep.tables.targets import guess_task, target_of
 
-ATTRIBUTE = "ocrep_table_"
-Network = PinvRegressor | PinvClassifier | PinvRegressorCV | PinvClassifierCV
+Task = Literal["regression", "classification"]
+TableModel = TableRegressor | TableClassifier
+
+
+class UsageError(ValueError):
+    """A request that the model or the problem cannot fulfil; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The user's choices for the network; None is the library's default."""
+    """The user's choices for the model; None is the library's default."""
 
     candidates: str = "default"
-    """The layers to choose among, unless one network is described."""
+    """The layers to weigh, unless one network is described."""
     n_hidden: int | str | None = None
     gamma: str | float | Rule | None = None
     intercept: bool | None = None
     layer: Mapping[str, Any] = field(default_factory=dict)
     """Other parameters of one network, such as `activation`."""
-    class_weight: str | None = None
-    calibrate: bool = True
-    """Whether a classifier learns probabilities."""
+    class_weight: Any = None
+    ignore: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    dates: Literal["day-first", "month-first", "drop"] | None = None
+    drop_missing_target: bool = False
     seed: int = 0
 
     @property
     def is_plain(self) -> bool:
-        """Whether one network is asked for, and not the best of several."""
+        """Whether one network is asked for, and not a stack."""
         return bool(self.layer) or (self.n_hidden, self.gamma, self.intercept) != (None, None, None)
+
+    def network(self, task: Task, *, sampled: bool = False) -> Any:
+        """One network, or a stack, untrained; where rows are `sampled`, probabilities come from a sample of them."""
+        labels = task == "classification"
+        if not self.is_plain:
+            if labels:
+                return PinvClassifierCV(self.candidates, class_weight=self.class_weight, random_state=self.seed)
+            return PinvRegressorCV(self.candidates, calibrate="loo", random_state=self.seed)
+        given = {"n_hidden": self.n_hidden, "gamma": self.gamma, "fit_intercept": self.intercept, **self.layer}
+        options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        shared: dict[str, Any] = {"random_state": self.seed} | ({"class_weight": self.class_weight} if labels else {})
+        if options.get("weight_init") != "trees" and not options.get("metric"):
+            shared["calibrate"] = "loo"
+        if sampled:
+            return (PinvClassifierCV if labels else PinvRegressorCV)([options], ensemble=False, **shared)
+        return (PinvClassifier if labels else PinvRegressor)(**options, **shared)
+
+    def model(self, task: Task, *, sampled: bool = False) -> TableModel:
+        """The untrained model of a table."""
+        kind = TableClassifier if task == "classification" else TableRegressor
+        return kind(
+            self.network(task, sampled=sampled),
+            ignore=tuple(self.ignore),
+            keep=tuple(self.keep),
+            dates=self.dates,
+            drop_missing_target=self.drop_missing_target,
+            random_state=self.seed,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """The table that a model was trained on; stored in the model file as plain data."""
+class Problem:
+    """A table with a target and a task."""
 
+    table: Table
     target: str
     task: Task
-    kinds: dict[str, InputKind]
-    ids: list[str]
-    n_rows: int
-    scores: dict[str, float]  # errors on held-out rows; empty if no rows were held out
-    reading: dict[str, Any] = field(default_factory=dict)  # how the file was written, where that is not the usual way
+    reason: str
+    """Why the task was guessed; empty if it was given."""
+    settings: Settings
+    advice: tuple[Advice, ...] = ()
+    """What seems wrong with the columns."""
+    reading: Reading = PLAIN
+    ids: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> bool:
+        """Whether targets are labels."""
+        return self.task == "classification"
+
+    def model(self) -> TableModel:
+        """The untrained model for this table."""
+        return self.settings.model(self.task, sampled=not self.table.in_memory)
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A trained pipeline with its held-out errors and its training time."""
+    """A trained model with its scores on held-out rows."""
 
-    model: Pipeline
-    assessment: Assessment | None  # of a model trained on the other rows; None if no rows were held out
+    model: TableModel
+    read: ReadTable
+    assessment: Assessment | None
+    """Of a model trained on the other rows; None if no rows were held out."""
+    held_out: Part | None
+    """Rows that the assessed model was not trained on: all of them, or those of one block."""
+    assessed: TableModel | None
+    """The model that was trained without them."""
+    coded: Coded
+    """The rows that it was trained on, or `model` where no rows were held out."""
+    n_rows: int
+    """Rows that are learned from or held out."""
+    n_dropped: int
+    """The other rows of the table, which have no target."""
     n_train: int
-    on_all_rows: bool  # whether `model` was trained on all rows, and not only on the training part
-    seconds: float  # time of the last training
-
-    @property
-    def scores(self) -> dict[str, float]:
-        """Scores on held-out rows; empty if there are none."""
-        return {} if self.assessment is None else self.assessment.scores
-
-    @property
-    def n_test(self) -> int:
-        """How many rows were held out."""
-        return 0 if self.assessment is None else self.assessment.n_test
-
-
-def _for_labels(settings: Settings) -> dict[str, Any]:
-    return {"class_weight": settings.class_weight, "calibrate": "loo" if settings.calibrate else None}
-
-
-def network(task: Task, settings: Settings) -> Network:
-    """Return an untrained network for a task: one, or one whose layer is chosen among candidates."""
-    if settings.is_plain:
-        return plain_network(task, settings)
-    if task == "regression":
-        return PinvRegressorCV(settings.candidates, ensemble=False, random_state=settings.seed)
-    return PinvClassifierCV(settings.candidates, ensemble=False, random_state=settings.seed, **_for_labels(settings))
-
-
-def plain_network(task: Task, settings: Settings) -> PinvRegressor | PinvClassifier:
-    """Return an untrained network of one layer."""
-    given = {"n_hidden": settings.n_hidden, "gamma": settings.gamma, "fit_intercept": settings.intercept}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    options |= {**settings.layer, "random_state": settings.seed}
-    if task == "regression":
-        return PinvRegressor(**options)
-    return PinvClassifier(**options, **_for_labels(settings))
-
-
-def examined(task: Task, settings: Settings) -> str:
-    """A sentence on the one network that `diagnose` examines, and on what `fit` would train."""
-    one = layer(plain_network(task, settings).get_params(deep=False))
-    if settings.is_plain:
-        return f"Examined is the network of these options, {one}, which ocrep fit trains too."
-    better = f"ocrep fit chooses the best of {len(CANDIDATES[task][settings.candidates])}, so its scores may be better"
-    return f"Examined is the default network, {one}; {better}."
+    on_all_rows: bool
+    """Whether `model` was trained on all rows, and not only on the training part."""
+    seconds: float
+    """Time of the last training."""
 
 
 # ------------------------------------------------------------------------------
-# Which layer was chosen
+# Problems
 
 
-@dataclass(frozen=True, slots=True)
-class LayerChoice:
-    """The best of several candidates by their error on rows held out in cross-validation, and the next best."""
+def problem_of_file(
+    path: Any,
+    target: str,
+    settings: Settings,
+    *,
+    task: Literal["auto", "regression", "classification"] = "auto",
+    ids: Sequence[str] = (),
+    reading: Reading = PLAIN,
+    progress: Progress = silent,
+) -> Problem:
+    """Read a file, and decide on the task."""
+    # Ids are read by nobody, and ignored columns may hold anything.
+    unread = (*settings.ignore, *ids)
+    table = open_file(path, target, ignore=unread, reading=reading, progress=progress)
+    return _problem(table, target, replace(settings, ignore=()), task, reading, tuple(ids))
 
-    measure: str
-    """"RMSE" or "log-loss"."""
-    n_candidates: int
-    best: dict[str, Any]
-    error: float
-    next_best: dict[str, Any] | None
-    """None if all others failed."""
-    next_error: float | None
-    """Its error, perhaps on fewer rows."""
 
-    @classmethod
-    def of(cls, network: Any) -> LayerChoice | None:
-        """What a fitted network says; None if its layer was not chosen among candidates."""
-        results = getattr(network, "cv_results_", None)
-        if results is None:
-            return None
-        labels = hasattr(network, "classes_")
-        scores = np.asarray(results["mean_test_score"])
-        errors = -scores if labels else np.sqrt(-scores)
-        order = np.argsort(results["rank_test_score"], kind="stable")
-        first, *others = [int(i) for i in order if np.isfinite(scores[i])]
-        following = others[0] if others else None
-        return cls(
-            "log-loss" if labels else "RMSE",
-            len(scores),
-            results["params"][first],
-            float(errors[first]),
-            None if following is None else results["params"][following],
-            None if following is None else float(errors[following]),
+def _problem(
+    table: Table, target: str, settings: Settings, task: str, reading: Reading = PLAIN, ids: tuple[str, ...] = ()
+) -> Problem:
+    chosen, reason = guess_task(table.sample.y) if task == "auto" else (task, "")
+    y = table.sample.y
+    if reason == "text" and isinstance(y, pyarrow.Array):
+        encoded = y.dictionary_encode() if not types.is_dictionary(y.type) else y
+        texts = [str(text) for text in encoded.dictionary.to_pylist()]
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        odd = misread(target, texts, codes, reading) if len(texts) > _FEW_TEXTS else None
+        # So many different texts would be refused as classes, in a sentence that says less.
+        if odd is not None and (odd.change or 2 * len(texts) > len(y)):
+            raise DataError(replace(odd, problem=odd.problem.replace("became text,", "is no number,")).sentence())
+    table = _with_whole_labels(table) if chosen == "classification" else table.of_random_rows()
+    table, settings, advice = _with_kinds_of_all_rows(table, settings, reading)
+    return Problem(table, target, chosen, reason, settings, advice, reading, ids)  # type: ignore[arg-type]
+
+
+_FEW_TEXTS = 20
+
+
+def _with_whole_labels(table: Table) -> Table:
+    """Labels that are whole numbers, which CSV files hold as floats, as integers."""
+    y = table.sample.y
+    if not (isinstance(y, pyarrow.Array) and types.is_floating(y.type)):
+        return table
+    values = y.to_numpy(zero_copy_only=False)
+    values = values[~np.isnan(values)]
+    if np.any(values != np.floor(values)):
+        return table  # which is refused where the target is read
+    if np.abs(values).max(initial=0.0) >= 2.0**53:
+        raise DataError(
+            "The target holds labels of 16 digits and more, which float64 cannot tell apart: write them as text."
         )
 
-    def sentences(self) -> list[tuple[str, str]]:
-        """The choice as names and values."""
-        found = [("layer", f"{layer(self.best)}: the best of {self.n_candidates}, {self.measure} {self.error:.4g}")]
-        if self.next_best is not None and self.next_error is not None:
-            percent = 100 * (self.next_error / self.error - 1) if self.error > 0 else 0.0
-            more = f", {percent:.{0 if percent >= 10 else 1}f} % more" if percent else ""
-            found.append(("next best", f"{layer(self.next_best)}: {self.measure} {self.next_error:.4g}{more}"))
-        return found
+    def whole(part: Part) -> Part:
+        missing = np.isnan(part.y.to_numpy(zero_copy_only=False))
+        numbers = np.where(missing, 0, part.y.to_numpy(zero_copy_only=False)).astype(np.int64)
+        return part._replace(y=pyarrow.array(numbers, mask=missing))
 
-    def to_json(self) -> dict[str, Any]:
-        """The choice as plain data."""
-        return asdict(self)
+    parts = table.parts
+    return replace(table, sample=whole(table.sample), parts=None if parts is None else lambda: map(whole, parts()))
 
 
-def layer(parameters: dict[str, Any]) -> str:
-    """A layer in a few words."""
-    words = {"weight_init": "{}", "units_see": "each sees {} inputs", "weight_scale": "scale {}"}
-    details = [form.format(parameters[name]) for name, form in words.items() if parameters.get(name) is not None]
-    units = " ".join(str(parameters[name]) for name in ("n_hidden", "activation") if name in parameters)
-    return f"{units} units" + (f" ({', '.join(details)})" if details else "")
+def _with_kinds_of_all_rows(
+    table: Table, settings: Settings, reading: Reading
+) -> tuple[Table, Settings, tuple[Advice, ...]]:
+    """What only all rows tell of a column, so that a part of them is not read otherwise; and advice on columns.
 
-
-# ------------------------------------------------------------------------------
-# What a model knows of its table
-
-
-def for_frames(trained: Trained, problem: Problem) -> Pipeline:
-    """The trained pipeline for any data frame: a first step gives its columns the kinds of training."""
-    first = ("frame", FrameInputs(dict(problem.kinds)).fit())
-    model = Pipeline([first, *trained.model.steps])
-    setattr(model, ATTRIBUTE, vars(trained.model)[ATTRIBUTE])
-    model.left_out_ = dict(problem.left_out)
-    model.gaps_ = problem.gaps
-    if trained.assessment is not None:
-        model.assessment_ = trained.assessment.to_json("python")
-    return model
-
-
-def without_frame(model: Any) -> Any:
-    """A pipeline without its first step for data frames, which needs Python."""
-    has_one = isinstance(model, Pipeline) and isinstance(model.steps[0][1], FrameInputs)
-    return Pipeline(model.steps[1:]) if has_one else model
-
-
-def describe(model: Any) -> Description | None:
-    """Return the description of a model's table; None if the model does not know its columns.
-
-    For a model that was not trained here, the inputs are its `feature_names_in_`, all taken as numbers.
+    A column that holds one word among numbers is text in every part, and where some rows tell the order of day and
+    month, it is that of all.
     """
-    about = vars(model).get(ATTRIBUTE)
-    if about is not None:
-        return Description(**about)
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return None
-    task: Task = "classification" if is_classifier(model) else "regression"
-    return Description("prediction", task, dict.fromkeys(map(str, names), "number"), ids=[], n_rows=0, scores={})
+    columns, orders, advice = {}, set(), []
+    for name, column in table.sample.frame.columns.items():
+        columns[name] = column
+        if name in settings.ignore or (not types.is_large_string(column.type) and not types.is_string(column.type)):
+            continue
+        kind = kind_of(column, name, settings.dates)
+        if kind == "text":
+            columns[name] = column.dictionary_encode()
+            codes, texts = coded_texts(columns[name])
+            advice.append(misread(name, texts, codes, reading))
+        elif kind in DATE_KINDS[1:]:
+            orders.add(kind.removesuffix(" date"))
+    if settings.dates is None and len(orders) == 1:
+        settings = replace(settings, dates=orders.pop())  # type: ignore[arg-type]
+    frame = Frame(columns, table.sample.frame.n_rows, table.sample.frame.named)
+    found = tuple(one for one in advice if one is not None)
+    return replace(table, sample=table.sample._replace(frame=frame)), settings, found
 
 
-def known_texts(model: Any) -> dict[str, np.ndarray]:
-    """Return the categories of each text column that were seen in training."""
-    if not isinstance(model, Pipeline) or "columns" not in model.named_steps:
-        return {}
-    coded = model.named_steps["columns"].named_transformers_.get("texts")
-    return {} if coded is None else dict(zip(coded.feature_names_in_, coded["one_hot"].categories_, strict=True))
-
-
-def example_rows(model: Any) -> Any:
-    """Return one valid input row, which shows the kinds of the columns; None if they are unknown."""
-    about = describe(model)
-    if about is None:
-        return None
-    values: dict[str, Any] = {"text": MISSING, **dict.fromkeys(DATE_KINDS, pandas.Timestamp("2020-01-01"))}
-    return pandas.DataFrame({name: [values.get(kind, 0.0)] for name, kind in about.kinds.items()})
+def read_of(problem: Problem) -> tuple[ReadTable, np.ndarray]:
+    """The columns and targets of a problem's rows, or of the sample of them."""
+    frame, y, _, _ = problem.model()._rows(problem.table.sample)
+    settings = problem.settings
+    return read_table(frame, ignore=settings.ignore, keep=settings.keep, dates=settings.dates), y
 
 
 # ------------------------------------------------------------------------------
 # Training
 
 
-def train(
+def train_table(
     problem: Problem,
-    settings: Settings,
     *,
     test: float = 0.3,
     refit: bool = True,
-    boosting: bool = False,
-    progress: StageProgress = silent,
+    boosting: bool = True,
+    progress: Progress = silent,
 ) -> Trained:
     """Train and test on a random split; then train on all rows, unless `refit` is False.
 
     With `test=0` no rows are held out: the model is trained once, and not assessed.
     """
-    found = None
-    on_all_rows = refit or test <= 0
+    found = assessed = held = None
+    table = problem.table
     if test > 0:
-        training, held_out = split_problem(problem, test, settings.seed)
-        model, seconds = _fit(training, settings, _stage("Training on the training part", progress), with_folds=True)
+        training, blocks = divided(problem, test)
+        progress("Training on the training part", 0, None)
+        assessed = problem.model()
+        coded, seconds = fit_quietly(assessed, training)
         progress("Testing", 0, None)
-        found = _assessed(model[-1], training, held_out, problem, boosting=boosting, seed=settings.seed)
-        if model[-1].store_folds:  # they were stored for the advice about other rules only
-            model[-1].set_params(store_folds=False)
-            model[-1].folds_ = None
+        leaks = advice_on_leaks(coded.read, coded.y, labels=problem.labels)
+        ids = advice_on_ids(coded.read, coded.y, labels=problem.labels)
+        assessor = assessor_of(problem, assessed, coded, boosting=boosting)
+        n_test = 0
+        for part in blocks:
+            frame, y, _, _ = assessed._rows(part, whole=False)
+            if len(y):
+                assessor.add(assessed.coder_.transform(frame), y)
+                held = held or part
+                n_test += len(y)
+        found = assessor.finish([*problem.advice, *leaks, *ids])
+        n_rows = coded.n_rows + n_test
+    on_all_rows = refit or test <= 0
+    model = assessed
     if on_all_rows:
-        whole = TablePart.of(problem.rows, problem.survey)
-        model, seconds = _fit(whole, settings, _stage("Training on all rows", progress))
-    n_test = 0 if found is None else found.n_test
-    scores = {} if found is None else found.scores
-    reading = problem.rows.file.reading.to_json()
-    about = Description(problem.target, problem.task, problem.kinds, list(problem.ids), problem.n_rows, scores, reading)
-    setattr(model, ATTRIBUTE, asdict(about))
-    return Trained(model, found, problem.n_rows - n_test, on_all_rows, seconds)
+        progress("Training on all rows", 0, None)
+        model = problem.model()
+        on_all, seconds = fit_quietly(model, table)
+        coded = on_all if assessed is None else coded
+        n_rows = on_all.n_rows
+    assert model is not None
+    model.source_ = {"target": problem.target, "ids": list(problem.ids), "reading": problem.reading.to_json()}
+    if found is not None:
+        model.assessment_ = found.to_json("python")
+    n_dropped = table.n_rows - n_rows
+    n_train = n_rows if found is None else n_rows - n_test
+    read = on_all.read if on_all_rows else coded.read
+    return Trained(model, read, found, held, assessed, coded, n_rows, n_dropped, n_train, on_all_rows, seconds)
 
 
-def _assessed(
-    network: Network, training: TablePart, held_out: TableRows, problem: Problem, *, boosting: bool, seed: int
-) -> Assessment:
-    """The scores of a network on held-out rows, and the scores of simple models trained on a sample of its rows."""
-    baseline = training.baseline()
-    coding = training.coding
-    sample = training.sample(sample_size(coding.width, len(training.counts)))
-    found = Assessor.of(network, baseline, *sample, boosting=boosting, seed=seed, all_labels=problem.classes)
-    for rows in held_out.blocks():
-        found.add(coding.inputs(rows), rows.y)
-    return found.finish([*problem.advice(), *advice_on_leaks(training, *sample)])
-
-
-def _stage(name: str, progress: StageProgress) -> ProgressFunction:
-    progress(name, 0, None)
-    return lambda done, total: progress(name, done, total)
-
-
-def _fit(
-    part: TablePart, settings: Settings, progress: ProgressFunction, *, with_folds: bool = False
-) -> tuple[Pipeline, float]:
+def fit_quietly(model: TableModel, table: Table) -> tuple[Coded, float]:
+    """Fit a model, and give the rows that it learned from and the seconds that it took."""
     start = perf_counter()
-    trained = network(part.rows.target.task, settings)
-    if with_folds and resolve(trained.gamma).folds is None:
-        trained.set_params(store_folds=True)
-    # Probabilities are learned from the outputs of left-out rows, which are held in memory. Where rows are many, a
-    # search with one candidate is fitted instead: it trains on all rows, and calibrates on a sample of `MOST_ROWS`.
-    sampled = isinstance(trained, PinvClassifier) and trained.calibrate is not None and part.survey.n_rows > MOST_ROWS
-    search: Any = trained
-    if sampled:
-        parameters = trained.get_params(deep=False)
-        shared = [name for name in PinvClassifierCV().get_params(deep=False) if name in parameters]
-        common = {name: parameters.pop(name) for name in shared}
-        search = PinvClassifierCV([parameters], ensemble=False, selection_rows=MOST_ROWS, **common)
-    with as_data_errors():
-        fit_silently(search, Scan(part.source(), part.classes, progress))
-    trained = search.best_estimator_ if sampled else trained
-    model = Pipeline([("columns", part.coding.transformer), ("network", trained)])
-    return model, perf_counter() - start
+    with as_data_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuleEdgeWarning)  # the assessment says what is wrong
+        coded = model._fit_table(table)
+    return coded, perf_counter() - start
 
 
-def prepare(problem: Problem, *, test: float, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    """Return X, y, X_test, y_test of a random split, all rows in memory with dense inputs; the coding is that of X.
+def divided(problem: Problem, test: float) -> tuple[Table, Iterator[Part]]:
+    """The rows to train on, and the held-out rows block by block."""
+    table, seed = problem.table, problem.settings.seed
+    if not table.in_memory:
+        rest, held_out = table.divided(test, seed)
+        return rest, held_out()
+    part = Part(*problem.model()._rows(table.sample), table.sample.target)
+    if table.sample.weight is None:
+        drop = problem.settings.drop_missing_target
+        _, kept = target_of(table.sample.y, table.n_rows, labels=problem.labels, drop_missing=drop, whole=True)
+        part = part._replace(numbers=kept)
+    mine, others = _split(part.y, part.groups, test, seed, labels=problem.labels)
+    return Table(some_rows_of(part, mine), len(mine)), iter([some_rows_of(part, others)])
 
-    Test rows of a class that the training part lacks are left out.
-    """
-    training, held_out = split_problem(problem, test, seed)
-    X, y = _in_memory(training.coding, training.rows)
-    X_test, y_test = _in_memory(training.coding, held_out)
-    if training.classes is not None:
-        known = np.isin(y_test, training.classes)
-        X_test, y_test = X_test[known], y_test[known]
-    return X, y, X_test, y_test
+
+def _split(y: np.ndarray, groups: Any, test: float, seed: int, *, labels: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows to train on, and of those to test on: whole groups, and classes in equal shares."""
+    n_rows = len(y)
+    n_test = int(np.ceil(test * n_rows))
+    if n_test < 1 or n_rows - n_test < 2:
+        raise DataError(f"A test part of {test:g} leaves too few of {n_rows} rows: use another share, or more rows.")
+    rows = np.arange(n_rows)
+    if groups is not None:
+        return next(GroupShuffleSplit(1, test_size=test, random_state=seed).split(rows, groups=groups))
+    if not labels:
+        mine, others = train_test_split(rows, test_size=n_test, random_state=seed)
+        return np.sort(mine), np.sort(others)
+    codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+    single = counts[codes] == 1  # the only row of a class is trained on
+    free = rows[~single]
+    classes = np.sum(counts > 1)
+    n_test = min(n_test, len(free) - 1)
+    if n_test < 1:
+        raise DataError(f"A test part of {test:g} leaves too few of {n_rows} rows: use another share, or more rows.")
+    enough = min(n_test, len(free) - n_test) >= classes
+    mine, others = train_test_split(free, test_size=n_test, random_state=seed, stratify=codes[free] if enough else None)
+    if len(np.unique(codes[mine])) + np.sum(counts == 1) < 2:
+        raise DataError("The training part holds only one class: use a smaller test part, or more rows.")
+    return np.sort(np.concatenate([mine, rows[single]])), np.sort(others)
 
 
-def _in_memory(coding: Coding, rows: TableRows) -> tuple[np.ndarray, np.ndarray]:
-    blocks = [(coding.inputs(found, dense=True), found.y) for found in rows.blocks()]
-    return np.concatenate([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
+def assessor_of(problem: Problem, model: TableModel, coded: Coded, *, boosting: bool) -> Assessor:
+    """The trained network and simple models, trained on the same coded rows, ready to be scored."""
+    baseline = (DummyClassifier() if problem.labels else DummyRegressor()).fit(coded.inputs, coded.y)
+    all_labels = model._rows(problem.table.sample)[1] if problem.labels else None
+    return Assessor.of(
+        model.model_,
+        baseline,
+        coded.inputs,
+        coded.y,
+        boosting=boosting,
+        seed=problem.settings.seed,
+        all_labels=all_labels,
+        n_rows=coded.n_rows,
+    )
 
 
 @contextmanager
@@ -343,3 +372,42 @@ def as_data_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise DataError(str(error)) from error
+
+
+# ------------------------------------------------------------------------------
+
+
+def fit_table(
+    data: Any,
+    target: Any,
+    *,
+    task: Literal["auto", "regression", "classification"],
+    sample_weight: Any,
+    groups: Any,
+    test: float,
+    boosting: bool,
+    settings: Settings,
+) -> TableModel:
+    """What `ocrep.fit_table` does, with all libraries at hand."""
+    if isinstance(data, str | os.PathLike):
+        if sample_weight is not None or groups is not None or not isinstance(target, str):
+            raise ValueError("Of a file the target is the name of a column, without weights and groups: read it first.")
+        return train_table(problem_of_file(data, target, settings, task=task), test=test, boosting=boosting).model
+    frame = Frame.of(data)
+    roles = {"target": target, "sample_weight": sample_weight, "groups": groups}
+    named = {role: name for role, name in roles.items() if isinstance(name, str)}
+    check_columns("The frame", tuple(named.values()), list(frame.columns))
+    if isinstance(target, str) and target in settings.ignore:
+        raise DataError(f"Column {target!r} is the target: it cannot be ignored.")
+    values = {role: frame.column(name) if role in named else roles[role] for role, name in roles.items()}
+    for role in ("sample_weight", "groups"):
+        if role in named:
+            values[role] = values[role].to_numpy(zero_copy_only=False)
+    inputs = {name: column for name, column in frame.columns.items() if name not in named.values()}
+    if not inputs:
+        raise DataError(f"The frame has no column to learn from other than the target {target!r}.")
+    rest = Frame(inputs, frame.n_rows, frame.named)
+    part = Part(rest, values["target"], values["sample_weight"], values["groups"], named.get("target", ""))
+    table = Table(part, frame.n_rows)
+    problem = _problem(table, target if isinstance(target, str) else "target", settings, task)
+    return train_table(problem, test=test, boosting=boosting).model

@@ -1,0 +1,69 @@
+"""`compare`: the model of `fit` beside others over splits, and the corrected tests of the differences."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocrep.tables.comparison import compare_methods, holm
+from ocrep.tables.training import Settings, problem_of_file
+
+
+def problem(tmp_path, n=150, **settings):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (n, 3))
+    frame = pd.DataFrame(x, columns=list("abc")).assign(y=x[:, 0] + 0.5 * rng.normal(size=n))
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    return problem_of_file(tmp_path / "d.csv", "y", Settings(**settings))
+
+
+def test_comparison_marks_what_really_differs(tmp_path):
+    told = []
+    found = compare_methods(
+        problem(tmp_path, n_hidden=20),
+        n_splits=3,
+        rules=["ocrep", "none"],
+        published=True,
+        progress=lambda stage, done, total: told.append((done, total)),
+    )
+    methods = {method.name: method for method in found.methods}
+    assert told == [(split, 3) for split in range(3)]
+    assert {"network", "linear model", "gradient boosting", "γ by ocrep", "γ by none", "ELM", "RELM"} <= set(methods)
+    assert methods["γ by none"].mean > methods["γ by ocrep"].mean
+    assert methods["network"].verdict == ""
+    for method in found.methods:
+        assert method.mean == pytest.approx(np.mean(method.errors))
+        assert method.difference == pytest.approx(method.mean - methods["network"].mean, abs=1e-12)
+        assert (method.verdict != "") == (method.p_value < 0.05 and method.name != "network")
+        if method.verdict:
+            assert (method.verdict == "worse") == (method.difference > 0)
+    with pytest.raises(ValueError, match="at least 2"):
+        compare_methods(problem(tmp_path), n_splits=1)
+
+
+def test_a_network_that_cannot_learn_is_told_what_is_better(tmp_path):
+    found = compare_methods(problem(tmp_path, 400, n_hidden=1, gamma=1e9, layer={"direct_link": False}), n_splits=4)
+    assert found.methods[-1].name == "network"
+    assert found.advice().startswith(f"{found.methods[0].name} is better here: its error is ")
+
+
+def test_a_method_that_raises_is_not_applicable(tmp_path, monkeypatch):
+    from ocrep.tables import comparison
+
+    def fail(random_state):
+        raise ValueError("not here")
+
+    monkeypatch.setitem(comparison._LITERATURE, "regression", {"ELM": fail})
+    found = compare_methods(problem(tmp_path, n_hidden=5), n_splits=2, published=True)
+    assert found.not_applicable["ELM"] == "not here"
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_against_its_definition(p_values):
+    adjusted = holm(p_values)
+    order = np.argsort(p_values, kind="stable")
+    for rank, index in enumerate(order):
+        steps = [(len(p_values) - k) * p_values[order[k]] for k in range(rank + 1)]
+        assert adjusted[index] == min(1.0, max(steps))
+    assert all(a >= p for a, p in zip(adjusted, p_values, strict=True))
