@@ -66,10 +66,10 @@ def test_rows_are_used_once_before_any_is_used_twice_and_layers_are_nested():
     assert first.shape == again.shape == (4, 40)
 
 
-def test_order_weights_and_units_of_measure_do_not_matter():
+def test_order_weights_and_units_of_measure_do_not_matter(rng):
     expected = layer().fit(X, Y).transform(X)
-    order = RNG.permutation(40)
-    weight = RNG.integers(0, 3, 40)
+    order = rng.permutation(40)
+    weight = rng.integers(0, 3, 40)
     np.testing.assert_allclose(layer().fit(X[order], Y[order]).transform(X), expected, atol=1e-12)
     np.testing.assert_allclose(layer().fit(3 * X + 5, Y).transform(3 * X + 5), expected, atol=1e-9)
     repeated = layer().fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))

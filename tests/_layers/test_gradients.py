@@ -79,11 +79,11 @@ def test_they_are_central_differences_with_a_metric(activation, weight_init, sca
     assert_gradients(layer.map_)
 
 
-def test_what_jumps_has_no_derivative_but_that_of_the_direct_link():
+def test_what_jumps_has_no_derivative_but_that_of_the_direct_link(rng):
     for options in ({"activation": "hardlimit"}, {"weight_init": "trees"}):
         assert not drawn(**options).map_.gradients(NEW, np.ones((12, 1))).any()
         linked = drawn(direct_link=True, **options)
-        W = RNG.standard_normal((16, 2))
+        W = rng.standard_normal((16, 2))
         expected = np.broadcast_to(linked.scale_[:, None] * W[:4], (15, 4, 2))
         np.testing.assert_allclose(linked.map_.gradients(NEW, W), expected)
 
@@ -94,9 +94,9 @@ def test_a_cone_has_slope_zero_at_its_tip():
     assert (layer.map_.gradients(tip[None], np.ones((1, 1))) == 0).all()
 
 
-def test_one_output_sparse_rows_no_rows_and_wrong_weights():
+def test_one_output_sparse_rows_no_rows_and_wrong_weights(rng):
     hidden = drawn(direct_link=True).map_
-    w = RNG.standard_normal(16)
+    w = rng.standard_normal(16)
     one = hidden.gradients(NEW, w)
     assert one.shape == (15, 4, 1)
     np.testing.assert_allclose(hidden.gradients(sparse.csr_array(NEW), w), one)
@@ -108,9 +108,9 @@ def test_one_output_sparse_rows_no_rows_and_wrong_weights():
         own.gradients(NEW, np.ones(12))
 
 
-def test_blocks_do_not_matter(small_blocks):
+def test_blocks_do_not_matter(small_blocks, rng):
     hidden = drawn(direct_link=True, activation="laplace", weight_init="rows").map_
-    W = RNG.standard_normal((16, 3))
+    W = rng.standard_normal((16, 3))
     whole = hidden.gradients(NEW, W)
     small_blocks(50)
     np.testing.assert_allclose(hidden.gradients(NEW, W), whole, rtol=1e-12)
@@ -129,10 +129,10 @@ def test_blocks_do_not_matter(small_blocks):
     ],
     ids=str,
 )
-def test_devices(options, scaling):
+def test_devices(options, scaling, rng):
     hidden = drawn(MATRIX, direct_link=True, input_scaling=scaling, **options).map_
     moved = hidden.to_device_of(on_device(NEW))
-    W = RNG.standard_normal((16, 2))
+    W = rng.standard_normal((16, 2))
     np.testing.assert_allclose(to_numpy(moved(on_device(NEW))), hidden(NEW), rtol=1e-9, atol=1e-12)
     found = to_numpy(moved.gradients(on_device(NEW), on_device(W)))
     np.testing.assert_allclose(found, hidden.gradients(NEW, W), rtol=1e-9, atol=1e-12)

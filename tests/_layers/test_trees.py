@@ -68,12 +68,12 @@ def test_smaller_layers_begin_larger_ones():
     np.testing.assert_array_equal(layer(70).fit(X, Y).map_.take(chosen)(X), whole[:, chosen])
 
 
-def test_order_weights_and_units_of_measure_do_not_matter():
+def test_order_weights_and_units_of_measure_do_not_matter(rng):
     expected = layer().fit(X, Y).transform(X)
-    order = RNG.permutation(300)
+    order = rng.permutation(300)
     np.testing.assert_array_equal(layer().fit(X[order], Y[order]).transform(X), expected)
     np.testing.assert_array_equal(layer().fit(4 * X + 2, 8 * Y - 1).transform(4 * X + 2), expected)
-    weight = RNG.integers(0, 3, 300)
+    weight = rng.integers(0, 3, 300)
     repeated = layer().fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
     np.testing.assert_array_equal(layer().fit(X, Y, weight).transform(X), repeated.transform(X))
     far = X + 1e9  # float32 would not tell these rows apart
@@ -99,6 +99,27 @@ def test_sparse_rows_float32_and_devices(direct_link, scaling):
 def test_single_precision_has_the_same_leaves(options):
     model = PinvRegressor(60, weight_init="trees", random_state=0, gamma=0.1, **options).fit(X, Y)
     np.testing.assert_allclose(model.as_float32().predict(X), model.predict(X), atol=1e-5)
+
+
+def test_of_many_rows_the_first_units_are_those_of_a_smaller_layer_and_weights_have_no_unit():
+    """Boosting grows these trees, each on what those before it left."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 4))
+    y = np.floor(2.0 * X[:, 0]) + X[:, 1]
+    weight = rng.choice([1.0, 2.0], 3_000)
+    large = layer(60).fit(X, y, sample_weight=weight)
+    H = large.transform(X)
+    np.testing.assert_array_equal(layer(40).fit(X, y, sample_weight=weight).transform(X), H[:, :40])
+    np.testing.assert_array_equal(layer(60).fit(X, y, sample_weight=weight * 1e-100).transform(X), H)
+    assert np.unique(H).tolist() == [0.0, 1.0]
+    used = large.map_.trees.feature
+    assert np.mean(used[used >= 0] < 2) > 0.9  # the inputs that matter
+
+
+def test_many_rows_with_few_thresholds_give_as_many_units_as_were_asked_for():
+    X = np.random.default_rng(0).integers(0, 15, (3_000, 3)).astype(float)
+    y = (X[:, 0] > 7.0).astype(float)
+    assert layer(200).fit(X, y).transform(X).shape == (3_000, 200)
 
 
 def test_targets_that_say_nothing_give_random_trees():

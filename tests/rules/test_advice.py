@@ -69,13 +69,13 @@ def test_without_an_intercept_the_comparison_is_with_zero():
     assert model.choice_.held_out_error >= np.mean((NOISE - NOISE.mean()) ** 2)
 
 
-def test_a_floor_above_the_minimum_is_reported_and_the_rules_named_do_better():
+def test_a_floor_above_the_minimum_is_reported_and_the_rules_named_do_better(rng):
     message = warned(floored := PinvRegressor(gamma="gcv", random_state=0), WAVE_X, WAVE)
     assert "below its floor" in message
     assert "gamma='kfold'" in message
     with pytest.warns(RuleEdgeWarning, match="lower end"):
         other = PinvRegressor(gamma="kfold", random_state=0).fit(WAVE_X, WAVE)
-    new = RNG.uniform(-1.0, 1.0, (500, 2))
+    new = rng.uniform(-1.0, 1.0, (500, 2))
     errors = [np.mean((model.predict(new) - np.sin(5.0 * new[:, 0])) ** 2) for model in (floored, other)]
     assert errors[1] < 0.5 * errors[0]
 
@@ -119,10 +119,10 @@ def test_a_handful_of_rows_tells_too_little_for_advice():
 
 
 @pytest.mark.parametrize("gamma", JUDGING)
-def test_targets_that_are_all_equal_are_silent(gamma):
+def test_targets_that_are_all_equal_are_silent(gamma, rng):
     """The mean predicts them, and rounding decides where γ lies."""
     for value in (0.1, 1e5 / 3.0, 1e3 * np.pi):
-        for weight in (None, RNG.uniform(0.5, 2.0, len(X))):
+        for weight in (None, rng.uniform(0.5, 2.0, len(X))):
             model = TikhonovRegressor(gamma).fit(X, np.full(len(X), value), sample_weight=weight)
             assert model.choice_.advice is None
 
@@ -130,9 +130,9 @@ def test_targets_that_are_all_equal_are_silent(gamma):
 @pytest.mark.parametrize(
     ("grid", "which"), [((1e3, 1e4, 1e5), "smallest"), ((1e-9, 1e-8), "largest"), ((1e-9, 1.0, 1e9), None)]
 )
-def test_the_end_of_a_given_grid_is_reported_where_the_criterion_falls_towards_it(grid, which):
+def test_the_end_of_a_given_grid_is_reported_where_the_criterion_falls_towards_it(grid, which, rng):
     y = X[:, 0] + 0.5 * NOISE
-    inputs = np.hstack([X, X + 1e-4 * RNG.normal(size=X.shape)])
+    inputs = np.hstack([X, X + 1e-4 * rng.normal(size=X.shape)])
     model = TikhonovRegressor(rules.KFold(grid=grid))
     if which is None:
         assert model.fit(inputs, y).choice_.advice is None
