@@ -17,7 +17,7 @@ from ocrep._layers.trees import importance_of_inputs
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, known_folds, quick_folds, reweighted
-from ocrep._linalg.folds import FoldPlan, fold_numbers, split_by_fold, without_each
+from ocrep._linalg.folds import FoldPlan, fold_numbers, split_by_fold
 from ocrep._linalg.held_out import are_proved, errors_from_rows
 from ocrep._linalg.ridge_sums import FoldedRows, RidgeSums, best_gamma
 from ocrep._linalg.rows import ChunkEncoder, Encoded, EncodedRows, Encoder, summarize_part
@@ -150,8 +150,8 @@ def _verified(training: Training, rows: Rows) -> Training:
 # Rows whose gradients are averaged, and the most units of the network that has these gradients.
 _GRADIENT_ROWS = 800
 _GRADIENT_UNITS = 250
-# The most folds that choose γ of these networks: more would cost their square, as each fold has rounds of its own.
-_GRADIENT_FOLDS = 10
+# γ of these networks is chosen on the first of so many folds.
+_GRADIENT_FOLDS = 3
 # No input is switched off altogether, since a first network may have missed what it is good for.
 _LEAST_FACTOR = 1e-3
 
@@ -180,8 +180,9 @@ def learn(recipe: Recipe, survey: Survey, n_rows: int | None, metric: np.ndarray
                 "there: give more, or set metric=None."
             )
         sums = rows.sums(learned.features, learned.n_features)
-        problems = [others.problem(intercept=recipe.intercept) for others in without_each(sums, RidgeSums.merge)]
-        W, _ = reduce(RidgeSums.merge, sums).problem(intercept=recipe.intercept).weights(best_gamma(problems, sums))
+        held, others = sums[0], reduce(RidgeSums.merge, sums[1:])
+        gamma = best_gamma([others.problem(intercept=recipe.intercept)], [held])
+        W, _ = held.merge(others).problem(intercept=recipe.intercept).weights(gamma)
         gradients = learned.one_layer.map_.gradients(sample.X[some], W, scaled=True)
         found = _metric_of(gradients, sample.weight[some], recipe.metric)
         if found is None:
