@@ -88,6 +88,8 @@ _MANY_DIRECTIONS = 100
 _FEW_ROWS = 20
 # Of fewer rows with labels, trees take most of the time of a quick list.
 _QUICK_ROWS_FOR_TREES = 2000
+# Beyond so many rows few candidates are trained on all of them, and a tree costs little beside them.
+_MANY_ROWS = 4000
 # Units of several outputs at most, and the units that no number of rows exceeds: a fit to 100,000 rows should take at
 # most five times as long as CatBoost's, and its time grows with the square of the units.
 _MOST_DOUBLED = 1500
@@ -113,30 +115,35 @@ def members_of(
 ) -> list[Parameters]:
     """The layers of a stack, for rows of this number and width; those of "default" that cost least come first.
 
-    Kinds, rounds and sizes were chosen by test errors on the sets of benchmarks/tabular.py, for each task, and trees of
-    labels on others. In classification, diagonal metrics of more kinds gained nothing.
+    Which kinds, rounds and sizes was chosen for each task by benchmarks/nested.py, on training rows alone: those with the
+    least error that take no longer than CatBoost. In classification, diagonal metrics of more kinds gained nothing.
     """
     pick("candidates", candidates, dict.fromkeys(("quick", "default", "thorough")))
     n = min(_units(n_rows, n_outputs), most_units)
     n = min(n, 300) if candidates == "quick" else n
     labels = task == "classification"
+    quick = candidates == "quick"
     learns = n_rows >= _FEW_ROWS
-    turns = learns and n_inputs <= _MANY_DIRECTIONS
-    found = [_layer("ramps", n), _layer("bumps", n), _layer("steps", n, units_see=3) if labels else _layer("steps", n)]
-    if not labels:
-        found.append(_layer("cones", n))
-    too_slow = candidates == "quick" and labels and n_rows < _QUICK_ROWS_FOR_TREES
+    turns = learns and not quick and n_inputs <= _MANY_DIRECTIONS
+    if labels:
+        found = [_layer("ramps", n), _layer("bumps", n), _layer("steps", n, units_see=3)]
+    else:  # units of distances gain nothing beside those with a full metric
+        found = [_layer(kind, n) for kind in (("ramps", "steps") if turns else ("ramps", "bumps", "steps", "cones"))]
+    too_slow = quick and labels and n_rows < _QUICK_ROWS_FOR_TREES
     if learns and n_inputs <= _MANY_INPUTS and not too_slow:
-        # Leaves gain more from their number than other units do.
-        leaves = n if candidates == "quick" else min(5 * n // 4, max(n, _MOST_DOUBLED))
+        # Where there are many rows, leaves gain more from their number than other units do.
+        many = labels or n_rows > _MANY_ROWS
+        leaves = min(5 * n // 4, max(n, _MOST_DOUBLED)) if many and not quick else n
         found.append({"n_hidden": leaves, "weight_init": "trees"})
-    if learns and candidates != "quick":
-        found.append(_layer("cones", n, metric="diagonal"))
+    if learns and not quick:
+        found += [_layer("cones", n, metric="diagonal")]
         found += [_layer("bumps", n, metric="full", metric_rounds=1)] if turns else []
         if not labels:
-            found += [_layer("ramps", n, metric="diagonal"), _layer("bumps", n, metric="diagonal")]
-            found += [_layer("steps", n, metric="full", metric_rounds=1)] if turns else []
+            found += [_layer("ramps", n, metric="diagonal")]
+            found += [_layer(kind, n, metric="full", metric_rounds=1) for kind in ("cones", "steps")] if turns else []
     if learns and candidates == "thorough":
+        if turns and not labels:
+            found += [_layer("bumps", n), _layer("cones", n), _layer("bumps", n, metric="diagonal")]
         found += [
             _layer("ramps", n, units_see=2),
             _layer("random", n),
