@@ -213,7 +213,7 @@ class CandidateFit:
         assert folds is not None
         if self.quick is not None:
             outputs = self.quick.solutions(gamma)
-            squares = [fit.squared_error for fit in self.quick.refined(gamma)]
+            squares = [float(np.sum(errors)) for _, _, errors in self.quick.refined(gamma)]
         else:
             outputs = outputs_without(self.recipe.rule, folds, gamma)
             squares = self._scaled_to_verified_total(squared_errors_of(folds, outputs), folds, gamma)

@@ -494,7 +494,8 @@ def quick_error(rule: Rule, folds: FoldFactors) -> float | None:
         gamma = 0.0 if spectrum is None else rule.choose(spectrum).gamma
         if not np.all(gamma > 0.0):
             return None
-        total += fit.refined(gamma).squared_error
+        *_, errors = fit.refined(gamma)
+        total += float(np.sum(errors))
     return total / (sum(folds.weight_sums) * folds.n_targets)
 
 

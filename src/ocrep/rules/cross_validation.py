@@ -150,13 +150,13 @@ class FoldRule(FlooredRule):
         doubtful = np.flatnonzero(~are_confirmed(choice, quick))
         # Where H is zero, there is no curve, and eigenvalues tell nothing of the errors.
         if choice.curve is None or len(doubtful) == len(choice.gamma):
-            return self._judged(spectrum, HeldOutErrors(quick.plain(), per_target), rows)
+            return self._judged(spectrum, HeldOutErrors(quick.exact, per_target), rows)
         # A γ of zero is doubtful, and what is computed in its place is not used.
         refined = quick.refined(np.where(choice.gamma > 0.0, choice.gamma, 1.0))
-        choice = with_error(choice, [fit.squared_errors for fit in refined], folds)
+        choice = with_error(choice, [errors for _, _, errors in refined], folds)
         if not len(doubtful):
             return choice
-        exact = self._judged(spectrum, HeldOutErrors(quick.plain(), per_target, doubtful), rows)
+        exact = self._judged(spectrum, HeldOutErrors(quick.exact, per_target, doubtful), rows)
         return _with_columns(choice, doubtful, exact)
 
     @abstractmethod
