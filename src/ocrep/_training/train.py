@@ -394,7 +394,7 @@ def _held_out_outputs(
         fold = np.zeros(len(block), dtype=int) if folds is None else to_host(fold_numbers(block, folds.plan))
         for v in np.unique(fold[mine]):
             some = block.take(mine[fold[mine] == v])
-            encoded = own[v].encode(some) if v in own else rows.encode(some)
+            encoded = own[v].encode(some) if v in own else rows.encoder.encode(some)
             if folds is None:
                 output, counted = _without_each_row(training, encoded)
             elif v in by_fold:
@@ -433,13 +433,13 @@ def calibrated(training: Training, rows: EncodedRows, stand_for: np.ndarray | No
     """
     spectrum = training.factored.spectrum
     gamma = training.choice.gamma
-    if not rows.labels and spectrum.n_rows < 2:
+    if not rows.encoder.labels and spectrum.n_rows < 2:
         raise ValueError(
             "calibrate='loo' leaves rows out, and there is only 1 sample: give more, or set calibrate=None."
         )
-    if not rows.labels:
+    if not rows.encoder.labels:
         return replace(training, calibrator=LeftOutErrors.on_left_out_rows(spectrum, rows, gamma))
-    kind = LabelCalibrator if rows.several else Calibrator
+    kind = LabelCalibrator if rows.encoder.several else Calibrator
     return replace(training, calibrator=kind.on_left_out_rows(spectrum, rows, gamma, stand_for))
 
 
@@ -561,9 +561,9 @@ def _log_losses_of_part(
         for v, mine in split_by_fold(block, plan):
             if v not in place:  # all its rows have zero weight
                 continue
-            encoded = own[v].encode(mine) if own else rows.encode(mine)
+            encoded = own[v].encode(mine) if own else rows.encoder.encode(mine)
             weight = None if encoded.weight is None else to_host(encoded.weight)
-            each = log_losses(to_host(encoded.outputs(*outputs[v])), to_host(encoded.T), several=rows.several)
+            each = log_losses(to_host(encoded.outputs(*outputs[v])), to_host(encoded.T), several=rows.encoder.several)
             losses[place[v]] += each.sum(axis=0) if weight is None else weight @ each
     return losses
 
