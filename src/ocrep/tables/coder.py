@@ -38,7 +38,7 @@ from ocrep._errors import pick, unchanged_on_error
 from ocrep._files.convert import DATE_KINDS
 from ocrep._files.formats import DataError, check_columns
 from ocrep._layers.columns import date_part
-from ocrep._layers.random_layer import Drawn, check_size
+from ocrep._layers.random_layer import Estimator, check_size
 from ocrep._linalg.folds import mixed
 from ocrep._rows.checks import MANY_LABELS
 from ocrep.tables.codes import TargetCodes, cross_fitted, hashes, indicators, without_each_fold
@@ -483,7 +483,7 @@ class CodedColumn:
     parts: list[Part]
 
 
-class TableCoder(TransformerMixin, Drawn):
+class TableCoder(TransformerMixin, Estimator):
     """Turn the columns of a data frame into numbers: text, categories, dates, durations and gaps included.
 
     Numbers stay as they are, with the median in gaps and a 0/1 column that tells where gaps were. Texts of at most 40
@@ -545,6 +545,7 @@ class TableCoder(TransformerMixin, Drawn):
     origin_: np.ndarray
     left_out_: dict[str, str]
     gaps_: dict[str, int]
+    _doc_link_module = ""  # it has no page
 
     def __init__(
         self,

@@ -22,10 +22,9 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ocrep._documentation import Linked
 from ocrep._errors import unchanged_on_error
 from ocrep._files.formats import DataError, visible
-from ocrep._layers.random_layer import Drawn, check_size, random_numbers
+from ocrep._layers.random_layer import Estimator, check_size, random_numbers
 from ocrep._linalg.folds import mixed
 from ocrep._rows.block import Block
 from ocrep._rows.stream import Scan
@@ -192,7 +191,7 @@ def _answers_table(assessment: dict[str, Any] | None) -> str:
     return f"<table>{rows}</table>" if rows else ""
 
 
-class _TableModel(Linked, Drawn):
+class _TableModel(Estimator):
     """What both estimators share."""
 
     model: Any
