@@ -316,8 +316,7 @@ def _judge(
             return
         try:
             nested = recipe.learns_layer
-            judge = _judged_on_part if problem.many else _judged_nested if nested else _judged_once
-            found = judge(problem, recipe)
+            found = (_judged_nested if nested and not problem.many else _judged_once)(problem, recipe)
             scores[number] = _score(problem, found, perf_counter() - start, nested=nested)
             judged[number] = found
         except Exception as failure:  # whatever is wrong with one candidate, the others may do
@@ -334,16 +333,21 @@ def _judge(
 
 
 def _judged_once(problem: _Problem, recipe: Recipe) -> _Judged:
-    """One layer drawn on all rows, and output weights without each fold."""
-    learned = problem.learn(recipe)
+    """One layer, and output weights without each fold, or of many rows without the one that is held out.
+
+    A layer that learns from targets does not see the rows held out of many.
+    """
     rows = problem.rows
+    learned = problem.learn(recipe, rows.fold(0) if problem.many and recipe.learns_layer else None)
     sums = rows.sums(learned.features, learned.n_features)
-    problems = [others.problem(intercept=recipe.intercept) for others in without_each(sums, RidgeSums.merge)]
-    gamma = _gamma(recipe, problems, sums)
-    outputs = [
-        rows.outputs(rows.fold(v), learned.features, *fitted.weights(gamma)) for v, fitted in enumerate(problems)
-    ]
-    return _Judged(gamma, np.concatenate(outputs), learned, reduce(RidgeSums.merge, sums))
+    judged = slice(problem.judged.n_folds)
+    problems = [some.problem(intercept=recipe.intercept) for some in without_each(sums, RidgeSums.merge)[judged]]
+    gamma = _gamma(recipe, problems, sums[judged])
+    found = [rows.outputs(rows.fold(v), learned.features, *fitted.weights(gamma)) for v, fitted in enumerate(problems)]
+    outputs = np.concatenate(found)
+    if recipe.layer is not None and recipe.layer.weight_init == "trees":
+        return _Judged(gamma, outputs)  # trees gain from all rows: they are grown once more if they are members
+    return _Judged(gamma, outputs, learned, reduce(RidgeSums.merge, sums))
 
 
 def _judged_nested(problem: _Problem, recipe: Recipe) -> _Judged:
@@ -362,19 +366,6 @@ def _judged_nested(problem: _Problem, recipe: Recipe) -> _Judged:
     gamma = _gamma(recipe, problems, held)
     outputs = [fold.outputs(*fitted.weights(gamma)) for fitted, fold in zip(problems, held, strict=True)]
     return _Judged(gamma, np.concatenate(outputs))
-
-
-def _judged_on_part(problem: _Problem, recipe: Recipe) -> _Judged:
-    """One layer, learned without the rows held out if it learns from targets, and output weights without them."""
-    rows = problem.rows
-    learned = problem.learn(recipe, rows.fold(0) if recipe.learns_layer else None)
-    held, others = rows.sums(learned.features, learned.n_features)
-    fitted = others.problem(intercept=recipe.intercept)
-    gamma = _gamma(recipe, [fitted], [held])
-    outputs = rows.outputs(rows.fold(0), learned.features, *fitted.weights(gamma))
-    if recipe.layer is not None and recipe.layer.weight_init == "trees":
-        return _Judged(gamma, outputs)  # trees gain from all rows: they are grown once more if they are members
-    return _Judged(gamma, outputs, learned, held.merge(others))
 
 
 def _gamma(recipe: Recipe, problems: Sequence[RidgeProblem], held: Sequence[RidgeSums | Encoded]) -> float:
