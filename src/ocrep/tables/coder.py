@@ -69,7 +69,7 @@ _FOLDS = 5
 _DATE_OPTIONS = ("day-first", "month-first", "drop")
 _UNREADABLE = {"empty": "is empty", "other": "holds neither numbers nor text"}
 
-Part: TypeAlias = "Numbers | Dates | OneHot | TargetCodes | Letters"
+Coding: TypeAlias = "Numbers | Dates | OneHot | TargetCodes | Letters"
 
 
 # ------------------------------------------------------------------------------
@@ -480,7 +480,7 @@ class CodedColumn:
     name: str
     kind: Kind
     ranks: list[str] | None
-    parts: list[Part]
+    parts: list[Coding]
 
 
 class TableCoder(TransformerMixin, Estimator):
@@ -826,7 +826,7 @@ def _coding_of(
     weight: np.ndarray,
     most: int,
     seed: int,
-) -> list[Part]:
+) -> list[Coding]:
     """What is computed of a column, learned from some of the rows; `most` columns are for the letters of its texts."""
     values, own = some_rows(column.values, rows), weight[rows]
     if not isinstance(values, Words):
@@ -836,7 +836,7 @@ def _coding_of(
     n_texts, n_present = len(values.texts), own @ ~is_missing(values)
     if n_texts <= (FEW_CATEGORIES if n_present >= RARE * n_texts else FEWER_CATEGORIES):
         return [OneHot.of(values, own)]
-    parts: list[Part] = [Letters.of(values, own.sum(), most, seed)]
+    parts: list[Coding] = [Letters.of(values, own.sum(), most, seed)]
     if n_texts <= 0.5 * n_present:  # texts that hardly repeat have no mean
         parts.insert(0, TargetCodes.of(values, targets[rows], own, names))
     return parts
