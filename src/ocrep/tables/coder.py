@@ -37,7 +37,6 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._errors import pick, unchanged_on_error
 from ocrep._files.convert import DATE_KINDS
 from ocrep._files.formats import DataError, check_columns
-from ocrep._layers.columns import date_part
 from ocrep._layers.random_layer import Estimator, check_size
 from ocrep._linalg.folds import mixed
 from ocrep._rows.checks import MANY_LABELS
@@ -153,12 +152,16 @@ class Dates:
         return np.column_stack([*found, missing] if self.gaps else found)
 
 
+_THURSDAY = 3  # the first of January 1970, where Monday is 0
+
+
 def _date_parts(days: np.ndarray) -> dict[str, np.ndarray]:
-    months = np.floor(days).astype(np.int64).astype("M8[D]").astype("M8[M]")
+    whole = np.floor(days).astype(np.int64)
+    months = whole.astype("M8[D]").astype("M8[M]")
     first = months.astype("M8[D]").astype(np.int64)
-    year = date_part(days, "year")
-    month = date_part(days, "month")
-    weekday = date_part(days, "weekday")
+    year = months.astype(np.int64) // 12 + 1970.0
+    month = months.astype(np.int64) % 12 + 1.0
+    weekday = (whole + _THURSDAY) % 7.0
     # Moments are whole microseconds, and days are rounded to about as much.
     hour = np.round((days - np.floor(days)) * 24, 6)
     circles = {"month": (month - 1, 12.0), "weekday": (weekday, 7.0), "hour": (hour, 24.0)}
