@@ -57,8 +57,8 @@ from ocrep._rows.survey import SAMPLE_ROWS, Needs, RowSample, Survey
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.error_scale import scale_of
 from ocrep._training.recipe import Learned, Recipe, check_candidates
-from ocrep._training.selection import Candidate, Report, Score, check_memory, too_few, warn_of_failures
-from ocrep._training.train import first_metric, learn, log_losses, sample_by_fold
+from ocrep._training.selection import Candidate, Report, Score, check_memory, log_losses, too_few, warn_of_failures
+from ocrep._training.train import first_metric, learn, sample_by_fold
 
 # Of more rows than this, so many decide first which candidates go on, and at least this share is then held out.
 _MANY = 4_000
