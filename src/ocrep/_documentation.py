@@ -1,4 +1,4 @@
-"""Docstrings inherited by section, links to pages of classes for scikit-learn's HTML, and values shown in short."""
+"""Docstrings inherited by section, and values shown in short."""
 
 from __future__ import annotations
 
@@ -34,17 +34,6 @@ def shown_in_short(value: Any) -> str:
 def _in_short(value: Any) -> str:
     shape = getattr(value, "shape", ())
     return f"<{' × '.join(map(str, shape))}>" if shape else _SHORT.repr(value)
-
-
-class Linked:
-    """An estimator whose HTML representation links to its page, and explains each parameter."""
-
-    _doc_link_module = "ocrep"
-    _doc_link_template = "https://ocrep.github.io/ocrep/api/{public_name}.html"
-
-    def _doc_link_url_param_generator(self) -> dict[str, str]:
-        room = "ocrep.literature." if type(self).__module__.startswith("ocrep.literature.") else "ocrep."
-        return {"public_name": room + type(self).__name__}
 
 
 class Documented:

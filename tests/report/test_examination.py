@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ocrep import PinvClassifier, PinvRegressor, PinvRegressorCV, TableClassifier, TableRegressor, TikhonovClassifier
 from ocrep.report import diagnose, examine, write_report
-from ocrep.report.examination import Rows, accuracy, neg_log_loss, r2, why
+from ocrep.report.examination import ReadableRows, accuracy, neg_log_loss, r2, why
 from ocrep.report.page import render
 from ocrep.report.trust import shift
 from ocrep.report.wording import values_text
@@ -314,7 +314,7 @@ def test_of_many_rows_a_sample_is_examined(monkeypatch, regressor):
 
 
 def test_rows_of_a_table_keep_names_values_and_gaps(regressor):
-    rows = Rows.of(regressor, HELD)
+    rows = ReadableRows.of(regressor, HELD)
     at = rows.names.index("town")
     assert rows.kinds[at] == "category"
     assert rows.gaps[at].sum() == HELD["town"].isna().sum()

@@ -75,15 +75,14 @@ def declared_kind(arrow_type: Any) -> ColumnKind:
     return "text" if types.is_dictionary(arrow_type) else kind_of_type(arrow_type)
 
 
-def as_kind(column: Any, kind: str, name: str, start: int, *, finite: bool = True) -> np.ndarray:
+def as_kind(column: Any, kind: str, name: str, start: int) -> np.ndarray:
     """Return a column's values: floats (NaN where missing) for numbers and booleans, objects for texts, `M8` for dates.
 
     `name` and `start`, the number of rows before the column's first, are for the error about a value of another kind,
-    or an infinite number if all must be `finite`.
+    or an infinite number.
     """
     if kind == "number":
-        values = _numbers(column, name, start)
-        return _checked(values, name, start) if finite else values
+        return _checked(_numbers(column, name, start), name, start)
     if kind in DATE_KINDS:
         return _dates(column, kind, name, start)
     return _booleans(column, name, start) if kind == "boolean" else _texts(column, name, start)
@@ -173,13 +172,6 @@ def hours_of(words: Any) -> np.ndarray | None:
     return np.where(halved, hour % 12, hour) + 12.0 * (half == "pm") + minute / 60.0 + second / 3600.0
 
 
-def infinite_number(name: str, row: int) -> DataError:
-    """Return the error about an infinite number in a row, counted from 1."""
-    return DataError(
-        f"Column {name!r} holds an infinite number in row {row}: replace it, or leave it empty for a missing value."
-    )
-
-
 def first_other(words: Any, understand: Callable[[Any], Any]) -> tuple[int, str]:
     """Return place and text of the first one that is not understood; there must be one."""
     texts = enumerate(words.to_pylist())
@@ -219,7 +211,10 @@ def _checked(values: np.ndarray, name: str, start: int) -> np.ndarray:
             return values
     infinite = np.isinf(values)
     if infinite.any():
-        raise infinite_number(name, start + int(infinite.argmax()) + 1)
+        row = start + int(infinite.argmax()) + 1
+        raise DataError(
+            f"Column {name!r} holds an infinite number in row {row}: replace it, or leave it empty for a missing value."
+        )
     return values
 
 

@@ -1,6 +1,4 @@
-"""Columns before units see them: dates as numbers, and numbers on a common scale.
-
-The scaling of numbers is part of a layer, with
+"""Inputs on a common scale before units see them, by one of
 
     min–max          x ↦ (x − center)·scale, center = (low + high)/2, scale = 2/(high − low): the range becomes [−1, 1];
     squashing        z = 2(x − median)/(q₃ − q₁), then z/√(1 + (z/3)²), which lies in (−3, 3), then standardisation;
@@ -32,30 +30,6 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from ocrep._linalg.arrays import EPS, Array, array_namespace
 from ocrep._linalg.parallel import slices_of
 from ocrep._rows.survey import Range, RowSample
-
-# ------------------------------------------------------------------------------
-# Dates as numbers: year, month and day of the week.
-
-_THURSDAY = 3  # the first of January 1970
-
-
-def days_since_1970(moments: np.ndarray) -> np.ndarray:
-    """Days, with the time as a fraction; NaN where a moment is missing (NaT)."""
-    values = moments.astype("M8[us]").astype(np.int64) / 86_400e6
-    return np.where(np.isnat(moments), np.nan, values)
-
-
-def date_part(days: np.ndarray, part: str) -> np.ndarray:
-    """The "year", "month" or "weekday" (Monday is 0) of dates, none of them missing."""
-    whole = np.floor(days).astype(np.int64)
-    if part == "weekday":
-        return (whole + _THURSDAY) % 7.0
-    months = whole.astype("M8[D]").astype("M8[M]").astype(np.int64)
-    return months // 12 + 1970.0 if part == "year" else months % 12 + 1.0
-
-
-# ------------------------------------------------------------------------------
-# Numbers on a common scale.
 
 
 def range_to_scale(scaling: Any, n_inputs: int, observed: Range | None) -> Range:

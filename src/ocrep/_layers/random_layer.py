@@ -45,7 +45,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ocrep._documentation import Linked
 from ocrep._errors import pick, unchanged_on_error
 from ocrep._layers.activations import ACTIVATIONS, Activation
 from ocrep._layers.columns import range_to_scale, rounding_of, squashed, standardized, to_squash, to_unit_interval
@@ -183,10 +182,18 @@ def check_flag(name: str, value: Any) -> None:
 # Units that do not depend on the rows.
 
 
-class Drawn(BaseEstimator):
-    """What has a `random_state`: it may be `np.random`, as in scikit-learn, although a module cannot be copied."""
+class Estimator(BaseEstimator):
+    """The base of all estimators: their HTML links to their pages, and they may be drawn by `np.random`."""
+
+    _doc_link_module = "ocrep"
+    _doc_link_template = "https://ocrep.github.io/ocrep/api/{public_name}.html"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        room = "ocrep.literature." if type(self).__module__.startswith("ocrep.literature.") else "ocrep."
+        return {"public_name": room + type(self).__name__}
 
     def __sklearn_clone__(self) -> Any:
+        # `random_state` may be the module, as in scikit-learn, and a module cannot be copied.
         if getattr(self, "random_state", None) is not np.random:
             return super().__sklearn_clone__()
         bare = copy(self).set_params(random_state=None)
@@ -476,7 +483,7 @@ def _target_distances(
 # ------------------------------------------------------------------------------
 
 
-class RandomLayer(Linked, TransformerMixin, Drawn):
+class RandomLayer(TransformerMixin, Estimator):
     """A hidden layer whose input weights are drawn once and never trained.
 
     Parameters

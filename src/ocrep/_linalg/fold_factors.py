@@ -16,7 +16,7 @@ all rows together are fewer than the features, the same is done with their inner
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, reduce
 from typing import Any, TypeAlias
 
@@ -259,21 +259,6 @@ def _centred(F: np.ndarray, T: np.ndarray, shift: np.ndarray, *, intercept: bool
     return without_constants(A, shift[: A.shape[1]] + mean_H, float(weight_sum)), T - ones * mean_T, mean_H, mean_T
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Refined:
-    """An output layer fitted without some rows, and Σ w(t − prediction)² of each target over these."""
-
-    squared_errors: np.ndarray
-    weights: np.ndarray
-    """Features × targets."""
-    intercept: np.ndarray
-
-    @property
-    def squared_error(self) -> float:
-        """The sum over all targets."""
-        return float(np.sum(self.squared_errors))
-
-
 class QuickFit:
     """All folds but one, by the eigenvalues of AAᵀ or AᵀA, whichever is smaller, and the fold that they predict."""
 
@@ -332,8 +317,11 @@ class QuickFit:
         errors = squared_errors(*known, gamma, lambda gamma: 1.0 / (self._values + gamma[..., None]))
         return errors + self._left[some]
 
-    def refined(self, gamma: float | np.ndarray) -> Refined:
-        """The output layer of one γ, or one for each target, refined until squaring costs nothing, and its error."""
+    def refined(self, gamma: float | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights, features × targets, and constants of one γ, or one for each target, and the error of each target.
+
+        They are refined until squaring costs nothing; the error is Σ w(t − prediction)² over the rows held out.
+        """
         A = self._A
         V = self._vectors
         gamma = np.broadcast_to(gamma, self._T.shape[1:])
@@ -352,11 +340,15 @@ class QuickFit:
             else:
                 W[:, some] += V @ (V.T @ slope / scale[:, some])
         error = self._Y - self._X @ W
-        return Refined(np.sum(error * error, axis=0) + self._left, W, self._mean_T - self._mean_H @ W)
+        return W, self._mean_T - self._mean_H @ W, np.sum(error * error, axis=0) + self._left
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class QuickFolds(FoldFactors):
     """Folds whose held-out errors are found several times faster; good only for a γ that `confirms` accepts."""
+
+    exact: FoldFactors = field(kw_only=True)
+    """The same folds by the exact way."""
 
     @cached_property
     def _roots(self) -> list[_Roots]:
@@ -376,8 +368,8 @@ class QuickFolds(FoldFactors):
 
         return tuple(at_once(fit, range(len(roots))))
 
-    def refined(self, gamma: float | np.ndarray) -> list[Refined]:
-        """The output layer of one γ, or one for each target, without each fold, and its error there, exact."""
+    def refined(self, gamma: float | np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Weights and constants of one γ, or one for each target, without each fold, and the errors there, exact."""
         gamma = np.atleast_1d(gamma)
         known = self.__dict__.get("_refined")
         if known is None or not np.array_equal(known[0], gamma):
@@ -387,19 +379,15 @@ class QuickFolds(FoldFactors):
     def solutions(self, gamma: float | np.ndarray) -> list[tuple[Array, Array]]:
         """Weights and constants fitted without each fold that holds rows, of one γ or one for each target."""
         if not np.all(np.greater(gamma, 0.0)):
-            return self.plain().solutions(gamma)
-        return [(fit.weights, fit.intercept) for fit in self.refined(gamma)]
+            return self.exact.solutions(gamma)
+        return [(W, b) for W, b, _ in self.refined(gamma)]
 
     def confirms(self, gamma: np.ndarray) -> np.ndarray:
         """Whether the errors at γ are right, and so those at all larger γ: of all targets, (1,), or of each, (Q,)."""
         positive = np.where(gamma > 0.0, gamma, 1.0)  # nothing can be said of γ = 0
         quick = summed_as(gamma, np.stack([part.squared_errors(positive[None, :])[0] for part in self.fits]))
-        exact = summed_as(gamma, np.stack([part.squared_errors for part in self.refined(positive)]))
+        exact = summed_as(gamma, np.stack([errors for _, _, errors in self.refined(positive)]))
         return (gamma > 0.0) & np.all(np.abs(quick - exact) <= _CONFIRMED * exact, axis=0)
-
-    def plain(self) -> FoldFactors:
-        """The same folds by the exact way."""
-        return self.__dict__.get("_plain") or FoldFactors(self.plan, self.factors, self.n_read)
 
     @property
     def tall(self) -> bool:
@@ -480,6 +468,4 @@ def quick_folds(folds: FoldFactors) -> QuickFolds | None:
     most = _MOST_ENTRIES_WIDE if width > _WIDE * n_rows else _MOST_ENTRIES
     if not isinstance(filled[0].counts.shift, np.ndarray) or n_rows * width > most:
         return None
-    quick = QuickFolds(folds.plan, folds.factors, folds.n_read)
-    quick.__dict__["_plain"] = folds
-    return quick
+    return QuickFolds(folds.plan, folds.factors, folds.n_read, exact=folds)

@@ -10,9 +10,9 @@ error is r_i/(1 − h_i) (Allen, 1974), intercept included: n refits for the pri
 which stands for w equal rows, one row is left out; then 1 − h_i/w takes the place of 1 − h_i.
 
 Two cases need care. With as many directions as rows, or where a row alone decides a direction, the brackets are zero,
-r and 1 − h both vanish with γ, and γ is divided out of both (`_Block`). And where h is near 1 but the bracket is not
-zero, it is what rounding left of 1 − Σu²: such rows of high leverage (a sentinel of 10¹⁰, the only row of a category)
-are judged by a fit of all other rows (`HighLeverage`, whose derivation is below), for all of them at once.
+r and 1 − h both vanish with γ, and γ is divided out of both (`_Leverages`). And where h is near 1 but the bracket is
+not zero, it is what rounding left of 1 − Σu²: such rows of high leverage (a sentinel of 10¹⁰, the only row of a
+category) are judged by a fit of all other rows (`HighLeverage`, whose derivation is below), for all of them at once.
 """
 
 from __future__ import annotations
@@ -301,17 +301,17 @@ def left_out_errors(
 
 def _blocks(
     spectrum: Spectrum, rows: EncodedRows, aside: _SetAside, *, read: bool = False
-) -> Iterator[tuple[_Block, Encoded]]:
+) -> Iterator[tuple[_Leverages, Encoded]]:
     """All rows, without some of zero weight perhaps; rows of high leverage are also put `aside`.
 
     The rows are read only if their U is not known, or to `read` them too.
     """
     left = spectrum.left
     if left is not None and not read:
-        yield _Block.known(spectrum, left.U, left.T, left.root_weight, aside.gamma), Encoded(None, left.T)
+        yield _Leverages.known(spectrum, left.U, left.T, left.root_weight, aside.gamma), Encoded(None, left.T)
         return
     for encoded in rows.blocks():
-        block = _Block.of(spectrum, *encoded, gamma=aside.gamma)
+        block = _Leverages.of(spectrum, *encoded, gamma=aside.gamma)
         aside.add(block, encoded)
         yield block, encoded
 
@@ -329,12 +329,12 @@ class _SetAside:
     _n_rows: int = 0
     _places: list[np.ndarray] = field(default_factory=list)
     """Their row numbers in each block."""
-    _met: list[tuple[_Block, Array]] = field(default_factory=list)
+    _met: list[tuple[_Leverages, Array]] = field(default_factory=list)
     """For each block that has some, these rows of it and their features."""
     _frequencies: bool = True
     """Whether all weights so far are whole."""
 
-    def add(self, block: _Block, encoded: Encoded) -> None:
+    def add(self, block: _Leverages, encoded: Encoded) -> None:
         """Keep the rows of a block that have too much noise."""
         places = np.flatnonzero(to_host(block.noise) > MOST_NOISE)
         self._places.append(places)
@@ -344,7 +344,7 @@ class _SetAside:
         if len(places):
             self._met.append((block.some(places), as_float64(take_rows(encoded[0], places))))
 
-    def closed(self) -> list[_Block]:
+    def closed(self) -> list[_Leverages]:
         """Those with less noise, where there are too many for another fit: the closed formula must do."""
         chosen = [mine for mine in self._chosen() if len(mine)]
         rest = [block.some(np.flatnonzero(~mine)) for (block, _), mine in zip(self._met, chosen, strict=True)]
@@ -397,7 +397,7 @@ def _without(numbers: np.ndarray, code: Callable[[Block], Block], block: Block) 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Block:
+class _Leverages:
     """Rows of U = √w (H − mean) V / σ, with what lies outside its range.
 
     A row is `inside` when nothing of it does: with as many directions as rows, or when it alone decides a direction.
@@ -418,7 +418,7 @@ class _Block:
     """The share of rounding noise in the errors of rows of high leverage; 0 for all other rows."""
 
     @classmethod
-    def of(cls, spectrum: Spectrum, H: Any, T: Any, weight: Any, *, gamma: float) -> _Block:
+    def of(cls, spectrum: Spectrum, H: Any, T: Any, weight: Any, *, gamma: float) -> _Leverages:
         H, T = as_float64(H), as_columns(T)
         xp = array_namespace(H)
         root = xp.ones((H.shape[0],), dtype=xp.float64, device=device_of(H)) if weight is None else xp.sqrt(weight)
@@ -428,7 +428,7 @@ class _Block:
         return cls.known(spectrum, U, T, root, gamma)
 
     @classmethod
-    def known(cls, spectrum: Spectrum, U: Array, T: Array, root: Array, gamma: float) -> _Block:
+    def known(cls, spectrum: Spectrum, U: Array, T: Array, root: Array, gamma: float) -> _Leverages:
         """The block of rows whose U is known; γ is the smallest that will be asked for."""
         xp = array_namespace(U)
         outside = 1.0 - xp.sum(U * U, axis=1)
@@ -445,7 +445,7 @@ class _Block:
         noise = 0.0 * outside if closed else xp.where(root > 0.0, noise_of(spectrum, U, outside, gamma), 0.0 * root)
         return cls(U, spectrum, root, inside[:, None], outside, T, unexplained, noise)
 
-    def some(self, index: np.ndarray) -> _Block:
+    def some(self, index: np.ndarray) -> _Leverages:
         """Some of the rows."""
         names = ("U", "root_weight", "inside", "outside", "T", "unexplained", "noise")
         return replace(self, **{name: take_rows(getattr(self, name), index) for name in names})

@@ -300,23 +300,9 @@ class EncodedRows:
     rows: Rows
     encoder: Encoder
 
-    @property
-    def labels(self) -> bool:
-        """Whether T codes classes as ±1."""
-        return self.encoder.labels
-
-    @property
-    def several(self) -> bool:
-        """Whether a row may have several labels."""
-        return self.encoder.several
-
     def read(self) -> Iterator[Block]:
         """All rows from the beginning, coded but not encoded."""
         return self.rows.blocks(self.encoder.code, self.encoder.block_size)
-
-    def encode(self, block: Block) -> Encoded:
-        """H, T and weights of coded rows."""
-        return self.encoder.encode(block)
 
     def blocks(self) -> Iterator[Encoded]:
         """All rows as blocks (H, T, weight)."""

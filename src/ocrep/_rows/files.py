@@ -51,8 +51,7 @@ class FileSource(Source):
         text_labels: bool | None = None,
     ) -> None:
         self.readers = list(parts)
-        targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
-        self.roles = Roles((), targets, sample_weight, groups)
+        self.roles = Roles.of(target, sample_weight, groups)
         self.grouped = groups is not None
         self._one_target = isinstance(target, str)
         self.given_columns = None if columns is None else tuple(columns)

@@ -33,6 +33,18 @@ class Roles:
     weight: str | None = None
     groups: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        target: str | Sequence[str] | None,
+        sample_weight: str | None,
+        groups: str | None,
+        columns: Sequence[str] | None = None,
+    ) -> Roles:
+        """From the names that a user gives; a single target may come as a text."""
+        targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
+        return cls(tuple(columns or ()), targets, sample_weight, groups)
+
     @property
     def others(self) -> tuple[str, ...]:
         """All columns that are not inputs."""
@@ -170,19 +182,12 @@ class IterableSource(Source):
         columns: Sequence[str] | None = None,
     ) -> None:
         self._iterable = iterable
-        self._target = target
-        self._weight = sample_weight
-        self._groups = groups
-        self._columns = None if columns is None else tuple(columns)
+        self.roles = Roles.of(target, sample_weight, groups, columns)
+        """Which columns of frames are what."""
+        self._one_target = isinstance(target, str)
         self._read = False
         self.grouped = True if groups is not None else None  # tuples may have groups in the fourth place
         self.once = not callable(iterable) and iter(iterable) is iterable
-
-    @property
-    def roles(self) -> Roles:
-        """Which columns of frames are what."""
-        targets = () if self._target is None else (self._target,) if isinstance(self._target, str) else self._target
-        return Roles(self._columns or (), tuple(targets), self._weight, self._groups)
 
     def items(self) -> Iterable[Any]:
         """What the iterable gives, from the beginning."""
@@ -194,7 +199,7 @@ class IterableSource(Source):
 
     def inputs(self, columns: Sequence[str] | None) -> Iterator[Block]:
         """X of each block, whether it comes alone or with targets."""
-        wanted = self._columns if columns is None else tuple(columns)
+        wanted = (self.roles.inputs or None) if columns is None else tuple(columns)
 
         def input_block(item: Any, number: int) -> Block:
             X, names = _matrix(item[0] if isinstance(item, tuple) else item, wanted)
@@ -228,28 +233,25 @@ class IterableSource(Source):
                 f"it has {len(item)} parts, but it must be (X, y), (X, y, sample_weight) or "
                 "(X, y, sample_weight, groups)."
             )
-        X, columns = _matrix(item[0], self._columns)
+        X, columns = _matrix(item[0], self.roles.inputs or None)
         y, weight, groups = (None if part is None else np.asarray(part) for part in (*item[1:], None, None)[:3])
         check_lengths(X.shape[0], y=y, sample_weight=weight, groups=groups)
         return Block(X, y, weight, f"block {number}", number, columns=columns, groups=groups)
 
     def _frame_block(self, frame: Any, number: int) -> Block:
-        names = _names(frame)
-        if names is None or self._target is None:
+        names, roles = _names(frame), self.roles
+        if names is None or not roles.targets:
             raise ValueError(
                 f"it is a {type(frame).__name__}: give (X, y), or frames and the name of their targets as target=."
             )
-        targets = (self._target,) if isinstance(self._target, str) else tuple(self._target)
-        roles = [*targets, *(name for name in (self._weight, self._groups) if name is not None)]
-        _check_has(roles, names)
-        inputs = self._columns or tuple(name for name in names if name not in roles)
-        X, columns = _matrix(frame, inputs)
-        y = [np.asarray(frame[name]) for name in targets]
-        weight = None if self._weight is None else np.asarray(frame[self._weight])
-        groups = None if self._groups is None else np.asarray(frame[self._groups])
+        _check_has(roles.others, names)
+        X, columns = _matrix(frame, roles.inputs or tuple(name for name in names if name not in roles.others))
+        y = [np.asarray(frame[name]) for name in roles.targets]
+        weight = None if roles.weight is None else np.asarray(frame[roles.weight])
+        groups = None if roles.groups is None else np.asarray(frame[roles.groups])
         return Block(
             X,
-            y[0] if isinstance(self._target, str) else np.column_stack(y),
+            y[0] if self._one_target else np.column_stack(y),
             weight,
             f"block {number}",
             number,

@@ -16,30 +16,25 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import add
 from threading import Lock
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from ocrep._linalg.arrays import Array, to_host
 from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, quick_folds
-from ocrep._linalg.folds import FoldPlan
+from ocrep._linalg.folds import FoldPlan, split_by_fold
 from ocrep._linalg.parallel import at_once, available_memory
-from ocrep._linalg.rows import EncodedRows
+from ocrep._linalg.rows import EncodedRows, Encoder
 from ocrep._linalg.solve import MANY_FOLDS, Factored
 from ocrep._rows.memory import MemoryRows, Rows
 from ocrep._rows.survey import Needs, Survey, needs_of_all
 from ocrep._training.recipe import Learned, Recipe, check_candidates
-from ocrep._training.train import (
-    Training,
-    calibrated,
-    factor_rows,
-    learn,
-    log_losses_of,
-    train,
-    train_from_factors,
-)
-from ocrep.rules.cross_validation import are_confirmed, outputs_without, squared_errors_of
+from ocrep._training.train import Training, calibrated, factor_rows, learn, train, train_from_factors
+from ocrep.rules.cross_validation import Output, are_confirmed, outputs_without, squared_errors_of
 
 # With more than four times as many rows to compare, a first round tries all candidates on this many.
 FIRST_ROUND = 3_000
@@ -213,7 +208,7 @@ class CandidateFit:
         assert folds is not None
         if self.quick is not None:
             outputs = self.quick.solutions(gamma)
-            squares = [fit.squared_error for fit in self.quick.refined(gamma)]
+            squares = [float(np.sum(errors)) for _, _, errors in self.quick.refined(gamma)]
         else:
             outputs = outputs_without(self.recipe.rule, folds, gamma)
             squares = self._scaled_to_verified_total(squared_errors_of(folds, outputs), folds, gamma)
@@ -222,7 +217,7 @@ class CandidateFit:
         losses = squared
         if self.recipe.targets.labels:
             learned = self.learned if self.training is None else self.training.learned
-            losses = log_losses_of(learned, rows, folds, outputs)
+            losses = _log_losses_of(learned, rows, folds, outputs)
         loss = float(losses.sum() / weights.sum())
         if not math.isfinite(loss):
             raise ValueError("The held-out error is not finite: rescale the inputs or the targets.")
@@ -327,3 +322,56 @@ def check_memory(candidates: Sequence[Candidate], survey: Survey, n_rows: int) -
                 f"The candidate {parameters} would take about {needed / 1e9:.1f} GB of memory, and "
                 f"{available / 1e9:.1f} GB are available: give it fewer hidden units."
             )
+
+
+# ------------------------------------------------------------------------------
+# The held-out losses of probabilities, which need one more pass over the rows; those of squares do not.
+
+
+# What outputs may be multiplied by to become the logits of probabilities, in steps of √2.
+_LOGIT_SCALES = 2.0 ** (np.arange(-2, 11) / 2.0)
+
+
+def _log_losses_of(learned: Learned, rows: Rows, folds: FoldFactors, outputs: Sequence[Output]) -> Array:
+    """Σ w·(−log probability of the true class) over each held-out fold.
+
+    The probabilities are the softmax of the outputs times a factor, the one of `_LOGIT_SCALES` with the least loss.
+    """
+    by_fold = dict(zip(folds.filled, outputs, strict=True))
+    own = dict(zip(folds.filled, folds.encoders, strict=True)) if folds.encoders else {}
+    losses = rows.accumulate(partial(_log_losses_of_part, learned, folds.plan, by_fold, own), add)
+    return losses[:, int(np.argmin(losses.sum(axis=0)))]
+
+
+def _log_losses_of_part(
+    learned: Learned, plan: FoldPlan, outputs: dict[int, Output], own: dict[int, Encoder], part: Rows
+) -> np.ndarray:
+    """The losses of the rows of a part, folds × scales; `own` are the encoders of folds with layers of their own."""
+    rows = EncodedRows(part, learned.encoder)
+    place = {v: k for k, v in enumerate(outputs)}
+    losses = np.zeros((len(place), len(_LOGIT_SCALES)))
+    for block in rows.read():
+        for v, mine in split_by_fold(block, plan):
+            if v not in place:  # all its rows have zero weight
+                continue
+            encoded = own[v].encode(mine) if own else rows.encoder.encode(mine)
+            weight = None if encoded.weight is None else to_host(encoded.weight)
+            each = log_losses(to_host(encoded.outputs(*outputs[v])), to_host(encoded.T), several=rows.encoder.several)
+            losses[place[v]] += each.sum(axis=0) if weight is None else weight @ each
+    return losses
+
+
+def log_losses(outputs: np.ndarray, T: np.ndarray, *, several: bool) -> np.ndarray:
+    """−log probability of the true class of each row, rows × scales; the mean over several labels."""
+    if several:
+        return np.stack([np.mean(np.logaddexp(0.0, -2.0 * t * T * outputs), axis=1) for t in _LOGIT_SCALES], axis=1)
+    if T.shape[1] == 1:  # two classes: the second has the output, and the first its negative
+        outputs, T = np.hstack([-outputs, outputs]), np.hstack([-T, T])
+    # The output of each class less that of the true one.
+    beyond = outputs - np.sum(outputs * (T > 0.0), axis=1, keepdims=True)
+    most = np.max(beyond, axis=1, keepdims=True)
+    losses = np.empty((len(T), len(_LOGIT_SCALES)))
+    for k, temperature in enumerate(_LOGIT_SCALES):
+        sums = np.sum(np.exp(temperature * (beyond - most)), axis=1)
+        losses[:, k] = temperature * most[:, 0] + np.log(sums)
+    return losses

@@ -57,8 +57,8 @@ from ocrep._rows.survey import SAMPLE_ROWS, Needs, RowSample, Survey
 from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErrors
 from ocrep._training.error_scale import scale_of
 from ocrep._training.recipe import Learned, Recipe, check_candidates
-from ocrep._training.selection import Candidate, Report, Score, check_memory, too_few, warn_of_failures
-from ocrep._training.train import first_metric, learn, log_losses, sample_by_fold
+from ocrep._training.selection import Candidate, Report, Score, check_memory, log_losses, too_few, warn_of_failures
+from ocrep._training.train import first_metric, learn, sample_by_fold
 
 # Of more rows than this, so many decide first which candidates go on, and at least this share is then held out.
 _MANY = 4_000
@@ -108,7 +108,7 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
+class _Comparison:
     """Rows in memory with all that the comparison of candidates reads of them."""
 
     survey: Survey
@@ -128,7 +128,7 @@ class _Problem:
         return self.judged is not self.rows
 
     @classmethod
-    def of(cls, survey: Survey, recipe: Recipe, n_rows: int | None) -> _Problem:
+    def of(cls, survey: Survey, recipe: Recipe, n_rows: int | None) -> _Comparison:
         """Code the targets of the sample, and divide its rows into folds."""
         assert survey.sample is not None
         learned = Learned.of(replace(recipe, layer=None, metric=None), survey, n_rows)
@@ -146,13 +146,13 @@ class _Problem:
         assert self.survey.sample is not None
         return self.survey.sample
 
-    def first(self, n_rows: int, recipe: Recipe) -> _Problem:
+    def first(self, n_rows: int, recipe: Recipe) -> _Comparison:
         """The same on the first rows of the sample, and a few rows of every label."""
         sample = self.sample.first(n_rows, every_label=self.sample.labels)
         rows = sample_by_fold(self.learned, sample, recipe.folds)
-        return _Problem(replace(self.survey, sample=sample), self.learned, rows, judged=rows)
+        return _Comparison(replace(self.survey, sample=sample), self.learned, rows, judged=rows)
 
-    def of_many(self) -> _Problem:
+    def of_many(self) -> _Comparison:
         """The same with one part held out: the first folds, until they have a fifth of the rows."""
         starts = self.rows.starts
         end = starts[1 + np.argmax(starts[1:] >= _LEAST_HELD * len(self.rows))]
@@ -220,42 +220,44 @@ def stack(
     candidates = tuple(make_candidates(n_rows, survey.n_inputs, _n_outputs(survey), sys.maxsize))
     check_memory(candidates, survey, min(survey.n_rows, most_rows))
     first = candidates[0][1]
-    problem = _Problem.of(survey, first, rows.n_rows)
+    compared = _Comparison.of(survey, first, rows.n_rows)
     scores = [Score(0.0) for _ in candidates]
     left = list(range(len(candidates)))
-    if len(problem.rows) > _MANY and problem.rows.n_folds > 1:
-        few = problem.first(_FIRST_ROUND, first)
+    if len(compared.rows) > _MANY and compared.rows.n_folds > 1:
+        few = compared.first(_FIRST_ROUND, first)
         # Fewer units: this round only decides who goes on.
         smaller = make_candidates(n_rows, survey.n_inputs, _n_outputs(survey), _FIRST_UNITS)
         judged = _judge(few, [(n, smaller[n]) for n in left], scores, report, start + seconds)
         left = _left(few, judged, scores)
-        problem = problem.of_many()
-    judged = _judge(problem, [(n, candidates[n]) for n in left], scores, report, start + seconds)
+        compared = compared.of_many()
+    judged = _judge(compared, [(n, candidates[n]) for n in left], scores, report, start + seconds)
     numbers = sorted(judged)
     shares = np.zeros(len(candidates))
-    shares[numbers] = _shares(problem, [judged[n].outputs for n in numbers])
-    shares[shares < (_LEAST_OF_MANY if problem.many else _LEAST_WEIGHT)] = 0.0
+    shares[numbers] = _shares(compared, [judged[n].outputs for n in numbers])
+    shares[shares < (_LEAST_OF_MANY if compared.many else _LEAST_WEIGHT)] = 0.0
     shares /= shares.sum()
     members = np.flatnonzero(shares).tolist()
     best = min(numbers, key=lambda n: (scores[n].loss, n))
     held_out = sum(shares[n] * judged[n].outputs for n in members)
     needed = sorted({*members, best})
     # Layers that were judged without some rows are learned once more, on all of them.
-    layers = at_once(lambda n: judged[n].learned or problem.learn(candidates[n][1]), needed)
+    layers = at_once(lambda n: judged[n].learned or compared.learn(candidates[n][1]), needed)
     drawn = dict(zip(needed, layers, strict=True))
     if whole:
-        found = at_once(lambda n: _fitted_on_sample(problem, candidates[n][1], judged[n], drawn[n]), members)
+        found = at_once(lambda n: _fitted_on_sample(compared, candidates[n][1], judged[n], drawn[n]), members)
         fitted = dict(zip(members, found, strict=True))
     else:
-        fitted = _fitted_on_all_rows(problem, rows, {n: (candidates[n][1], drawn[n], judged[n].gamma) for n in members})
+        fitted = _fitted_on_all_rows(
+            compared, rows, {n: (candidates[n][1], drawn[n], judged[n].gamma) for n in members}
+        )
     joined = JoinedLayers(tuple(drawn[n].one_layer for n in members))
-    W = np.concatenate([shares[n] * fitted[n][0] for n in members]) * problem.rows.scale
-    b = sum(shares[n] * fitted[n][1] for n in members) * problem.rows.scale + problem.rows.center
+    W = np.concatenate([shares[n] * fitted[n][0] for n in members]) * compared.rows.scale
+    b = sum(shares[n] * fitted[n][1] for n in members) * compared.rows.scale + compared.rows.center
     on_device = survey.like is not None
     best_learned = drawn[best]
     gamma = judged[best].gamma
     n_units = best_learned.one_layer.map_.n_units
-    if most_factored is not None and problem.many and n_units > most_factored:
+    if most_factored is not None and compared.many and n_units > most_factored:
         # The sum over units grows with their number, and the γ that suits it too.
         best_learned = best_learned.leading(most_factored)
         gamma *= most_factored / n_units
@@ -264,13 +266,13 @@ def stack(
         joined = joined._with_map(lambda own: own.to_device_of(survey.like))
         layer = best_learned.one_layer._with_map(lambda own: own.to_device_of(survey.like))
         best_learned = replace(best_learned, layer=layer)
-    learned = replace(problem.learned, layer=joined, on_device=on_device)
+    learned = replace(compared.learned, layer=joined, on_device=on_device)
     recipe = candidates[best][1]
     factored = solve(rows, best_learned.encoder, None, intercept=recipe.intercept, solver=recipe.solver)
     # Layers that have not learned from the targets come first: what they show of held-out errors is honest.
     for_scale = min(members, key=lambda n: (candidates[n][1].learns_layer, -shares[n]))
-    calibrator = _calibrator(problem, held_out, learned, [drawn[n] for n in members], members.index(for_scale))
-    _, losses = _errors(problem, held_out)
+    calibrator = _calibrator(compared, held_out, learned, [drawn[n] for n in members], members.index(for_scale))
+    _, losses = _errors(compared, held_out)
     return Stack(
         candidates=candidates,
         scores=tuple(scores),
@@ -283,8 +285,8 @@ def stack(
         best_learned=best_learned,
         best_factored=factored,
         best_gamma=gamma,
-        loss=float(losses.sum() / problem.judged.weight.sum()),
-        loss_of_constant=_loss_of_constant(problem),
+        loss=float(losses.sum() / compared.judged.weight.sum()),
+        loss_of_constant=_loss_of_constant(compared),
         mean_row=to_device_of(survey.like, np.asarray(sample.X.T @ (sample.weight / sample.weight.sum()))),
     )
 
@@ -300,7 +302,7 @@ def _n_outputs(survey: Survey) -> int:
 
 
 def _judge(
-    problem: _Problem,
+    compared: _Comparison,
     candidates: Sequence[tuple[int, Candidate]],
     scores: list[Score],
     report: Report,
@@ -316,9 +318,8 @@ def _judge(
             return
         try:
             nested = recipe.learns_layer
-            judge = _judged_on_part if problem.many else _judged_nested if nested else _judged_once
-            found = judge(problem, recipe)
-            scores[number] = _score(problem, found, perf_counter() - start, nested=nested)
+            found = (_judged_nested if nested and not compared.many else _judged_once)(compared, recipe)
+            scores[number] = _score(compared, found, perf_counter() - start, nested=nested)
             judged[number] = found
         except Exception as failure:  # whatever is wrong with one candidate, the others may do
             scores[number] = Score(perf_counter() - start, failure=failure)
@@ -333,29 +334,34 @@ def _judge(
     return judged
 
 
-def _judged_once(problem: _Problem, recipe: Recipe) -> _Judged:
-    """One layer drawn on all rows, and output weights without each fold."""
-    learned = problem.learn(recipe)
-    rows = problem.rows
+def _judged_once(compared: _Comparison, recipe: Recipe) -> _Judged:
+    """One layer, and output weights without each fold, or of many rows without the one that is held out.
+
+    A layer that learns from targets does not see the rows held out of many.
+    """
+    rows = compared.rows
+    learned = compared.learn(recipe, rows.fold(0) if compared.many and recipe.learns_layer else None)
     sums = rows.sums(learned.features, learned.n_features)
-    problems = [others.problem(intercept=recipe.intercept) for others in without_each(sums, RidgeSums.merge)]
-    gamma = _gamma(recipe, problems, sums)
-    outputs = [
-        rows.outputs(rows.fold(v), learned.features, *fitted.weights(gamma)) for v, fitted in enumerate(problems)
-    ]
-    return _Judged(gamma, np.concatenate(outputs), learned, reduce(RidgeSums.merge, sums))
+    judged = slice(compared.judged.n_folds)
+    problems = [some.problem(intercept=recipe.intercept) for some in without_each(sums, RidgeSums.merge)[judged]]
+    gamma = _gamma(recipe, problems, sums[judged])
+    found = [rows.outputs(rows.fold(v), learned.features, *fitted.weights(gamma)) for v, fitted in enumerate(problems)]
+    outputs = np.concatenate(found)
+    if recipe.layer is not None and recipe.layer.weight_init == "trees":
+        return _Judged(gamma, outputs)  # trees gain from all rows: they are grown once more if they are members
+    return _Judged(gamma, outputs, learned, reduce(RidgeSums.merge, sums))
 
 
-def _judged_nested(problem: _Problem, recipe: Recipe) -> _Judged:
+def _judged_nested(compared: _Comparison, recipe: Recipe) -> _Judged:
     """For each fold a layer that was learned without it."""
-    rows = problem.rows
+    rows = compared.rows
     problems: list[RidgeProblem] = []
     held: list[Encoded] = []
     for v in range(rows.n_folds):
         others = rows.without(v)
         if len(others) < 2:
             raise too_few(len(rows), recipe.folds or FoldPlan())
-        learned = problem.learn(recipe, rows.fold(v))
+        learned = compared.learn(recipe, rows.fold(v))
         (sums,) = others.sums(learned.features, learned.n_features)
         problems.append(sums.problem(intercept=recipe.intercept))
         held.append(rows.held(v, learned.features, learned.n_features))
@@ -364,28 +370,15 @@ def _judged_nested(problem: _Problem, recipe: Recipe) -> _Judged:
     return _Judged(gamma, np.concatenate(outputs))
 
 
-def _judged_on_part(problem: _Problem, recipe: Recipe) -> _Judged:
-    """One layer, learned without the rows held out if it learns from targets, and output weights without them."""
-    rows = problem.rows
-    learned = problem.learn(recipe, rows.fold(0) if recipe.learns_layer else None)
-    held, others = rows.sums(learned.features, learned.n_features)
-    fitted = others.problem(intercept=recipe.intercept)
-    gamma = _gamma(recipe, [fitted], [held])
-    outputs = rows.outputs(rows.fold(0), learned.features, *fitted.weights(gamma))
-    if recipe.layer is not None and recipe.layer.weight_init == "trees":
-        return _Judged(gamma, outputs)  # trees gain from all rows: they are grown once more if they are members
-    return _Judged(gamma, outputs, learned, held.merge(others))
-
-
 def _gamma(recipe: Recipe, problems: Sequence[RidgeProblem], held: Sequence[RidgeSums | Encoded]) -> float:
     """The γ that was given as a number, or else the one with the least held-out error."""
     return float(recipe.gamma) if isinstance(recipe.gamma, Real) else best_gamma(problems, held)
 
 
-def _score(problem: _Problem, found: _Judged, seconds: float, *, nested: bool) -> Score:
-    squares, losses = _errors(problem, found.outputs)
-    numbers = problem.judged.numbers
-    weights = np.bincount(numbers, problem.judged.weight)
+def _score(compared: _Comparison, found: _Judged, seconds: float, *, nested: bool) -> Score:
+    squares, losses = _errors(compared, found.outputs)
+    numbers = compared.judged.numbers
+    weights = np.bincount(numbers, compared.judged.weight)
     loss = float(losses.sum() / weights.sum())
     if not math.isfinite(loss):
         raise ValueError("The held-out error is not finite: rescale the inputs.")
@@ -401,15 +394,15 @@ def _score(problem: _Problem, found: _Judged, seconds: float, *, nested: bool) -
     )
 
 
-def _errors(problem: _Problem, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _errors(compared: _Comparison, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each row its weight times the squared error, the mean over targets in their own units, and times the loss.
 
     The loss of labels is minus the logarithm of the probability of the true one, under the softmax of the outputs times
     the factor that fits these rows best.
     """
-    rows = problem.judged
+    rows = compared.judged
     squares = rows.weight * np.mean(((outputs - rows.T) * rows.scale) ** 2, axis=1)
-    targets = problem.learned.targets
+    targets = compared.learned.targets
     if not targets.labels:
         return squares, squares
     losses = log_losses(outputs, rows.T, several=targets.several)
@@ -417,9 +410,9 @@ def _errors(problem: _Problem, outputs: np.ndarray) -> tuple[np.ndarray, np.ndar
     return squares, rows.weight * losses[:, best]
 
 
-def _loss_of_constant(problem: _Problem) -> float:
+def _loss_of_constant(compared: _Comparison) -> float:
     """The loss of the mean, or of the shares of the labels, on the rows that candidates are judged on."""
-    rows, targets = problem.judged, problem.learned.targets
+    rows, targets = compared.judged, compared.learned.targets
     weight = rows.weight / rows.weight.sum()
     if not targets.labels:
         return float(np.mean(weight @ ((rows.T - weight @ rows.T) * rows.scale) ** 2))
@@ -429,18 +422,18 @@ def _loss_of_constant(problem: _Problem) -> float:
     return float(entr(shares).sum())
 
 
-def _left(problem: _Problem, judged: dict[int, _Judged], scores: Sequence[Score]) -> list[int]:
+def _left(compared: _Comparison, judged: dict[int, _Judged], scores: Sequence[Score]) -> list[int]:
     """The candidates that go on: those with a share in the stack, and the best."""
     numbers = sorted(judged)
-    shares = _shares(problem, [judged[n].outputs for n in numbers])
+    shares = _shares(compared, [judged[n].outputs for n in numbers])
     used = [n for n, share in zip(numbers, shares, strict=True) if share >= _LEAST_SHARE]
     ranked = sorted(numbers, key=lambda n: (n not in used, scores[n].loss, n))
     return sorted(ranked[: max(len(used), _FEWEST_LEFT)])
 
 
-def _shares(problem: _Problem, predictions: Sequence[np.ndarray]) -> np.ndarray:
+def _shares(compared: _Comparison, predictions: Sequence[np.ndarray]) -> np.ndarray:
     """The weight of each candidate in the stack, by what judges the task."""
-    rows, targets = problem.judged, problem.learned.targets
+    rows, targets = compared.judged, compared.learned.targets
     if not targets.labels:
         return nearest_shares(predictions, rows.T, rows.weight)
     return likeliest_shares(predictions, rows.T, rows.weight, several=targets.several)
@@ -501,10 +494,10 @@ def nearest_shares(predictions: Sequence[np.ndarray], T: np.ndarray, weight: np.
 
 
 def _fitted_on_sample(
-    problem: _Problem, recipe: Recipe, judged: _Judged, learned: Learned
+    compared: _Comparison, recipe: Recipe, judged: _Judged, learned: Learned
 ) -> tuple[np.ndarray, np.ndarray]:
     """W and b, where the sample holds all rows."""
-    rows = problem.rows
+    rows = compared.rows
     sums = judged.sums if learned is judged.learned else None
     if sums is None:
         sums = reduce(RidgeSums.merge, rows.sums(learned.features, learned.n_features))
@@ -553,11 +546,11 @@ class _MemberSums:
 
 
 def _fitted_on_all_rows(
-    problem: _Problem, rows: Rows, members: dict[int, tuple[Recipe, Learned, float]]
+    compared: _Comparison, rows: Rows, members: dict[int, tuple[Recipe, Learned, float]]
 ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """W and b of each member, from one reading of all rows."""
-    like = problem.survey.like
-    by_fold = problem.rows
+    like = compared.survey.like
+    by_fold = compared.rows
     # The shift only keeps digits: the mean of some rows will do.
     some = slice(1000)
     X, T, weight = by_fold.X[some], by_fold.T[some], by_fold.weight[some]
@@ -570,7 +563,7 @@ def _fitted_on_all_rows(
         center, scale = to_device_of(like, center), to_device_of(like, scale)
     pairs = zip(shifts, maps, strict=True)
     empty = tuple(RidgeSums(shift, own.n_features) for shift, own in pairs)
-    inputs = replace(problem.learned, division=None, on_device=like is not None)
+    inputs = replace(compared.learned, division=None, on_device=like is not None)
     found = summarize(rows, inputs.encoder, _MemberSums(empty, tuple(maps), center, scale)).members
     fitted = {}
     for (number, (recipe, _, gamma)), sums in zip(members.items(), found, strict=True):
@@ -583,15 +576,15 @@ def _fitted_on_all_rows(
 
 
 def _calibrator(
-    problem: _Problem, outputs: np.ndarray, learned: Learned, layers: Sequence[Learned], best: int
+    compared: _Comparison, outputs: np.ndarray, learned: Learned, layers: Sequence[Learned], best: int
 ) -> Calibrator | LabelCalibrator | LeftOutErrors:
     """What the held-out predictions of the stack show: probabilities, or how large errors are.
 
     The scale of errors is learned on the units of one of the stack's `layers`: the `best` for this. Of many rows one
     part was held out, which is divided once more for it.
     """
-    rows = problem.judged
-    if problem.many:
+    rows = compared.judged
+    if compared.many:
         rows = replace(rows, starts=len(rows) * np.arange(_PARTS_FOR_SCALE + 1) // _PARTS_FOR_SCALE)
     calibrator: Calibrator | LabelCalibrator | LeftOutErrors
     if not learned.targets.labels:
@@ -607,7 +600,7 @@ def _calibrator(
             scale = replace(scale, coef=np.pad(scale.coef, ((0, 0), (before, after))))
         calibrator = LeftOutErrors.of(errors, rows.weight, scale)
     else:
-        stand_for = problem.sample.stand_for()[rows.places]
+        stand_for = compared.sample.stand_for()[rows.places]
         kind = LabelCalibrator if learned.targets.several else Calibrator
         calibrator = kind.of(outputs, rows.T, rows.weight * stand_for)
-    return calibrator.to_device_of(problem.survey.like)
+    return calibrator.to_device_of(compared.survey.like)

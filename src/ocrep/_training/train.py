@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from operator import add
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +16,7 @@ from ocrep._layers.trees import importance_of_inputs
 from ocrep._linalg.arrays import Array, array_namespace, as_float64, to_host
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors, QuickFolds, known_folds, quick_folds, reweighted
-from ocrep._linalg.folds import FoldPlan, fold_numbers, split_by_fold
+from ocrep._linalg.folds import FoldPlan, fold_numbers
 from ocrep._linalg.held_out import are_proved, errors_from_rows
 from ocrep._linalg.ridge_sums import FoldedRows, RidgeSums, best_gamma
 from ocrep._linalg.rows import ChunkEncoder, Encoded, EncodedRows, Encoder, summarize_part
@@ -31,7 +30,7 @@ from ocrep._training.calibration import Calibrator, LabelCalibrator, LeftOutErro
 from ocrep._training.checkpoint import FileCheckpoint
 from ocrep._training.recipe import Learned, Recipe, check_rows, check_stream
 from ocrep.rules import Choice, NotApplicable, Rule
-from ocrep.rules.cross_validation import Output, cv_error_of, with_error
+from ocrep.rules.cross_validation import cv_error_of, with_error
 from ocrep.rules.search import advice_on
 
 
@@ -395,7 +394,7 @@ def _held_out_outputs(
         fold = np.zeros(len(block), dtype=int) if folds is None else to_host(fold_numbers(block, folds.plan))
         for v in np.unique(fold[mine]):
             some = block.take(mine[fold[mine] == v])
-            encoded = own[v].encode(some) if v in own else rows.encode(some)
+            encoded = own[v].encode(some) if v in own else rows.encoder.encode(some)
             if folds is None:
                 output, counted = _without_each_row(training, encoded)
             elif v in by_fold:
@@ -434,13 +433,13 @@ def calibrated(training: Training, rows: EncodedRows, stand_for: np.ndarray | No
     """
     spectrum = training.factored.spectrum
     gamma = training.choice.gamma
-    if not rows.labels and spectrum.n_rows < 2:
+    if not rows.encoder.labels and spectrum.n_rows < 2:
         raise ValueError(
             "calibrate='loo' leaves rows out, and there is only 1 sample: give more, or set calibrate=None."
         )
-    if not rows.labels:
+    if not rows.encoder.labels:
         return replace(training, calibrator=LeftOutErrors.on_left_out_rows(spectrum, rows, gamma))
-    kind = LabelCalibrator if rows.several else Calibrator
+    kind = LabelCalibrator if rows.encoder.several else Calibrator
     return replace(training, calibrator=kind.on_left_out_rows(spectrum, rows, gamma, stand_for))
 
 
@@ -495,7 +494,8 @@ def quick_error(rule: Rule, folds: FoldFactors) -> float | None:
         gamma = 0.0 if spectrum is None else rule.choose(spectrum).gamma
         if not np.all(gamma > 0.0):
             return None
-        total += fit.refined(gamma).squared_error
+        *_, errors = fit.refined(gamma)
+        total += float(np.sum(errors))
     return total / (sum(folds.weight_sums) * folds.n_targets)
 
 
@@ -529,56 +529,3 @@ def _cut_to_size(rule: Rule, learned: Learned, factored: Factored) -> tuple[Lear
     n_features = n_fixed + n_hidden
     cut = Factored(factor.leading(n_features), folds.leading(n_features), route=factored.route)
     return learned.leading(n_hidden), cut
-
-
-# ------------------------------------------------------------------------------
-# The held-out losses of probabilities, which need one more pass over the rows; those of squares do not.
-
-
-# What outputs may be multiplied by to become the logits of probabilities, in steps of √2.
-LOGIT_SCALES = 2.0 ** (np.arange(-2, 11) / 2.0)
-
-
-def log_losses_of(learned: Learned, rows: Rows, folds: FoldFactors, outputs: Sequence[Output]) -> Array:
-    """Σ w·(−log probability of the true class) over each held-out fold.
-
-    The probabilities are the softmax of the outputs times a factor, the one of `LOGIT_SCALES` with the least loss.
-    """
-    by_fold = dict(zip(folds.filled, outputs, strict=True))
-    own = dict(zip(folds.filled, folds.encoders, strict=True)) if folds.encoders else {}
-    losses = rows.accumulate(partial(_log_losses_of_part, learned, folds.plan, by_fold, own), add)
-    return losses[:, int(np.argmin(losses.sum(axis=0)))]
-
-
-def _log_losses_of_part(
-    learned: Learned, plan: FoldPlan, outputs: dict[int, Output], own: dict[int, Encoder], part: Rows
-) -> np.ndarray:
-    """The losses of the rows of a part, folds × scales; `own` are the encoders of folds with layers of their own."""
-    rows = EncodedRows(part, learned.encoder)
-    place = {v: k for k, v in enumerate(outputs)}
-    losses = np.zeros((len(place), len(LOGIT_SCALES)))
-    for block in rows.read():
-        for v, mine in split_by_fold(block, plan):
-            if v not in place:  # all its rows have zero weight
-                continue
-            encoded = own[v].encode(mine) if own else rows.encode(mine)
-            weight = None if encoded.weight is None else to_host(encoded.weight)
-            each = log_losses(to_host(encoded.outputs(*outputs[v])), to_host(encoded.T), several=rows.several)
-            losses[place[v]] += each.sum(axis=0) if weight is None else weight @ each
-    return losses
-
-
-def log_losses(outputs: np.ndarray, T: np.ndarray, *, several: bool) -> np.ndarray:
-    """−log probability of the true class of each row, rows × scales; the mean over several labels."""
-    if several:
-        return np.stack([np.mean(np.logaddexp(0.0, -2.0 * t * T * outputs), axis=1) for t in LOGIT_SCALES], axis=1)
-    if T.shape[1] == 1:  # two classes: the second has the output, and the first its negative
-        outputs, T = np.hstack([-outputs, outputs]), np.hstack([-T, T])
-    # The output of each class less that of the true one.
-    beyond = outputs - np.sum(outputs * (T > 0.0), axis=1, keepdims=True)
-    most = np.max(beyond, axis=1, keepdims=True)
-    losses = np.empty((len(T), len(LOGIT_SCALES)))
-    for k, temperature in enumerate(LOGIT_SCALES):
-        sums = np.sum(np.exp(temperature * (beyond - most)), axis=1)
-        losses[:, k] = temperature * most[:, 0] + np.log(sums)
-    return losses

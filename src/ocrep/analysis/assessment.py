@@ -460,9 +460,7 @@ def _beyond_chance(found: Assessment, other: str, errors: float) -> bool:
     return mean > errors * error if errors > 0.0 else mean < errors * error
 
 
-def assess(
-    model: Any, X: Any, y: Any, X_test: Any, y_test: Any, *, boosting: bool = False, seed: int = 0
-) -> Assessment:
+def assess(model: Any, X: Any, y: Any, X_test: Any, y_test: Any, *, boosting: bool = False) -> Assessment:
     """Assess a fitted model on held-out rows in memory.
 
     Parameters
@@ -475,8 +473,6 @@ def assess(
         Held-out rows.
     boosting : bool, default=False
         Whether to train gradient boosting too.
-    seed : int, default=0
-        Seed of the sample of rows, and of the boosting.
 
     Returns
     -------
@@ -486,7 +482,7 @@ def assess(
     y = np.asarray(y)
     y_test = np.asarray(y_test)
     baseline = (DummyClassifier() if is_classifier(model) else DummyRegressor()).fit(X, y)
-    assessor = Assessor.of(model, baseline, X, y, boosting=boosting, seed=seed, all_labels=y_test)
+    assessor = Assessor.of(model, baseline, X, y, boosting=boosting, all_labels=y_test)
     assessor.add(X_test, y_test)
     return assessor.finish()
 

@@ -115,7 +115,7 @@ class Evaluator:
     @property
     def labels(self) -> bool:
         """Whether errors are shares of misclassified rows."""
-        return self.plain is not None and self.plain.labels
+        return self.plain is not None and self.plain.encoder.labels
 
     @property
     def error_name(self) -> str:
@@ -162,7 +162,7 @@ class Evaluator:
         """
         if self.folds is None or len(self.folds.filled) < 2 or (self.labels and not self._folds_by_content):
             return np.full(len(gammas), np.nan)
-        if self.plain is not None and self.plain.labels:
+        if self.plain is not None and self.plain.encoder.labels:
             misclassified, count = misclassified_by_fold(self.folds, self.plain, gammas)
             return misclassified.sum(axis=0) / count
         squares = self.folds.squared_errors(gammas).sum(axis=0)
@@ -196,13 +196,13 @@ class Evaluator:
                 t = T[part]
                 w = np.ones(len(t)) if weight is None else weight[part]
                 outputs = H[part] @ weights + intercept[:, None, :]
-                if rows.labels:
-                    loss = ~same_class(outputs, t, several=rows.several)
+                if rows.encoder.labels:
+                    loss = ~same_class(outputs, t, several=rows.encoder.several)
                 else:
                     loss = ((outputs - t) ** 2).mean(axis=2)
                 total = total + loss @ w
                 count = count + w.sum()
-        return total / count if rows.labels else np.sqrt(total / count)
+        return total / count if rows.encoder.labels else np.sqrt(total / count)
 
 
 def check_one_gamma(gamma: Any) -> None:

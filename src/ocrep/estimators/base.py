@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
@@ -16,9 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ocrep import rules
-from ocrep._documentation import Documented, Linked
 from ocrep._errors import unchanged_on_error
-from ocrep._layers.random_layer import LEARNED, Drawn, RandomLayer
+from ocrep._layers.random_layer import LEARNED, RandomLayer
 from ocrep._linalg.arrays import array_namespace, to_device_of, to_host
 from ocrep._linalg.factor import Factor
 from ocrep._linalg.fold_factors import FoldFactors
@@ -35,7 +34,7 @@ from ocrep._training.calibration import Agreement, network_gradients, network_ou
 from ocrep._training.recipe import Learned, Recipe, rule_of
 from ocrep._training.targets import Labels, Numbers
 from ocrep._training.train import Training, choose_gamma, extend, train
-from ocrep.estimators.summary import Summarized
+from ocrep.estimators.summary import Model
 from ocrep.exceptions import RuleEdgeWarning
 from ocrep.rules.base import for_stored_folds
 
@@ -128,7 +127,7 @@ def calibration_of(estimator: Any) -> Any:
 _OF_TRAINING = ("_best", "choice_", "cv_results_", "factor_", "folds_", "route_", "singular_values_", "spectrum_")
 
 
-class ClosedForm(Documented, Linked, Summarized, Drawn, ABC):
+class ClosedForm(Model):
     """Training and prediction; subclasses say what the features are and what the targets are.
 
     Parameters

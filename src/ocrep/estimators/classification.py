@@ -117,7 +117,7 @@ class Classification(ClassifierMixin, ClosedForm):
         """
         if is_dask(X):
             check_is_fitted(self)
-            n_columns = None if self._one_score else len(self.classes_)
+            n_columns = None if self._one_output else len(self.classes_)
             return predict_lazily(self, X, "decision_function", n_columns=n_columns)
         return self._scores(X, "decision_function")
 
@@ -240,7 +240,7 @@ class Classification(ClassifierMixin, ClosedForm):
     def _scores(self, X: Any, method: str) -> Any:
         outputs = self._outputs(self._check_new_rows(X, method))
         scores = calibration_of(self).scores(outputs) if self._calibrates else outputs
-        return scores[:, 0] if self._one_score else scores
+        return scores[:, 0] if self._one_output else scores
 
     def _log_probabilities(self, X: Any, method: str) -> Any:
         outputs = self._outputs(self._check_new_rows(X, method))
@@ -256,12 +256,8 @@ class Classification(ClassifierMixin, ClosedForm):
         return self._learned.targets.several
 
     @property
-    def _one_score(self) -> bool:
-        return len(self.classes_) == 2 and not self.multilabel_
-
-    @property
     def _one_output(self) -> bool:
-        return self._one_score
+        return len(self.classes_) == 2 and not self.multilabel_
 
     @property
     def _score_weights(self) -> Any:

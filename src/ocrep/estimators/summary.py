@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import textwrap
+from abc import ABC
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ocrep._documentation import Documented
+from ocrep._layers.random_layer import Estimator
 from ocrep._linalg.arrays import EPS, to_host
 from ocrep._linalg.spectrum import Spectrum
 from ocrep.rules import NotApplicable, resolve
@@ -81,8 +84,8 @@ class Summary:
         return f"<table>{title}{''.join(rows)}</table>" + (f"<p>Warnings:</p><ol>{notes}</ol>" if notes else "")
 
 
-class Summarized:
-    """An estimator with a summary."""
+class Model(Documented, Estimator, ABC):
+    """The base of all estimators that predict, but for those of tables: they have a summary."""
 
     def summary(self) -> Summary:
         """Show the fitted model on one screen: data, network, rule and γ, conditioning, error, warnings.

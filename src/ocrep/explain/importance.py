@@ -17,7 +17,7 @@ one permutation alone is s², the variance between repeats. The mean of r repeat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -180,20 +180,20 @@ def importance(
         asked = {rows.column(name).name for name in ([columns] if isinstance(columns, str | int) else columns)}
         groups = [group for group in groups if asked & {column.name for column in group}]
     orders = _orders(rows.n_rows, n_repeats, random_state)
-    judge = _Judge(scorer, rows, y, weight)
-    score = judge(rows.inputs, None)
+    score_of = _scored(scorer, rows, y, weight)
+    score = score_of(rows.inputs, None)
     # Groups of rows for the jackknife: each is left out once.
     left_out = np.array_split(np.random.RandomState(0).permutation(rows.n_rows), min(_JACKKNIFE, rows.n_rows))
     kept = [np.setdiff1d(np.arange(rows.n_rows), part) for part in left_out]
     base_outputs = rows.network._outputs(rows.inputs) if isinstance(rows.network, ClosedForm) else None
     without = np.array(
-        [judge(rows.inputs[part], None if base_outputs is None else base_outputs[part], part) for part in kept]
+        [score_of(rows.inputs[part], None if base_outputs is None else base_outputs[part], part) for part in kept]
     )
     found = []
     for group, permuted in _permuted(rows, groups, orders):
-        scores = np.array([judge(inputs, outputs) for inputs, outputs in permuted])
+        scores = np.array([score_of(inputs, outputs) for inputs, outputs in permuted])
         inputs, outputs = permuted[0]
-        falls = without - [judge(inputs[part], None if outputs is None else outputs[part], part) for part in kept]
+        falls = without - [score_of(inputs[part], None if outputs is None else outputs[part], part) for part in kept]
         variance = (len(kept) - 1) / len(kept) * np.sum((falls - falls.mean()) ** 2)
         if n_repeats > 1:
             of_permutations = scores.var(ddof=1)
@@ -256,25 +256,23 @@ def _orders(n_rows: int, n_repeats: int, random_state: Any) -> list[np.ndarray]:
     return orders
 
 
-class _Judge:
-    """The score of rows whose outputs are known already."""
+def _scored(scorer: Any, rows: Opened, y: np.ndarray, weight: np.ndarray | None) -> Callable[..., float]:
+    """What scores inputs whose outputs may be known already; `part` says which of the rows they are."""
+    bare = copy(rows.network)
+    bare.__dict__.pop("feature_names_in_", None)
 
-    def __init__(self, scorer: Any, rows: Opened, y: np.ndarray, weight: np.ndarray | None) -> None:
-        self._scorer, self._y, self._weight = scorer, y, weight
-        self._logarithm = rows.logarithm
-        self._network = copy(rows.network)
-        self._network.__dict__.pop("feature_names_in_", None)
-
-    def __call__(self, inputs: np.ndarray, outputs: np.ndarray | None, part: Any = slice(None)) -> float:
-        network: Any = self._network
+    def score(inputs: np.ndarray, outputs: np.ndarray | None, part: Any = slice(None)) -> float:
+        network: Any = bare
         if outputs is not None:
             network = copy(network)
             network._outputs = lambda X: outputs
             network._check_new_rows = lambda X, method: X  # they have been checked
-        if self._logarithm:
+        if rows.logarithm:
             network = exponential(network)
-        weight = {} if self._weight is None else {"sample_weight": self._weight[part]}
-        return float(self._scorer(network, inputs, self._y[part], **weight))
+        weights = {} if weight is None else {"sample_weight": weight[part]}
+        return float(scorer(network, inputs, y[part], **weights))
+
+    return score
 
 
 def _permuted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ocrep._documentation import Documented, Linked, shown_in_short
+from ocrep._documentation import shown_in_short
 from ocrep._errors import unchanged_on_error
 from ocrep._layers.hidden_map import HiddenMap
-from ocrep._layers.random_layer import Drawn, random_numbers
-from ocrep.estimators.summary import Summarized
+from ocrep._layers.random_layer import random_numbers
+from ocrep.estimators.summary import Model
 
 
-class Method(Documented, Linked, Summarized, Drawn, ABC):
+class Method(Model):
     """A method of the literature.
 
     Parameters

@@ -23,7 +23,7 @@ from ocrep.analysis.evaluator import Evaluator, both_or_none, gamma_grid, rule_n
 from ocrep.displays.spectral import levels
 from ocrep.estimators import PinvClassifier, PinvRegressor
 from ocrep.estimators.base import ClosedForm, fit_silently
-from ocrep.report.examination import Examination, Ranking, Rows, examination, ranked, reading
+from ocrep.report.examination import Examination, Ranking, ReadableRows, examination, ranked, reading
 from ocrep.report.goodness import Goodness, goodness
 from ocrep.report.verdict import Facts, Finding, RuleLine, Verdict, judge
 from ocrep.report.wording import finite, percent, readable
@@ -342,7 +342,13 @@ def _examined(
     parts = [_named(rows, about["inputs"]) for rows in (X, X_test)]
     bare = reading(model, about["inputs"])  # the names may be those of the table
     return examination(
-        bare, parts[1], np.asarray(y_test), Rows.of(bare, parts[0]), title=title, good=good, command=about["command"]
+        bare,
+        parts[1],
+        np.asarray(y_test),
+        ReadableRows.of(bare, parts[0]),
+        title=title,
+        good=good,
+        command=about["command"],
     )
 
 
@@ -400,7 +406,7 @@ def diagnose_table(trained: Trained, *, title: str = DEFAULT_TITLE, command: str
         model,
         frame,
         y_test,
-        Rows.of_values(None, read.columns, [column.values for column in read.columns]),
+        ReadableRows.of_values(None, read.columns, [column.values for column in read.columns]),
         title=title,
         good=good,
         advice=advice,
@@ -419,7 +425,7 @@ def first_columns(trained: Trained) -> Ranking | None:
     if trained.assessed is None or trained.held_out is None:
         return None
     frame, y, _, _ = trained.assessed._rows(trained.held_out, whole=False)
-    found = ranked(trained.assessed, Rows.of(trained.assessed, frame), y, n_repeats=2, most=QUICKLY)
+    found = ranked(trained.assessed, ReadableRows.of(trained.assessed, frame), y, n_repeats=2, most=QUICKLY)
     keep_ranking(trained, found)
     return found
 

@@ -433,7 +433,7 @@ def examine(
         found = goodness(network, None, None, model.coder_.transform(X), y)
     else:
         found = goodness(model, X_train, y_train, X, y)
-    training = None if X_train is None else Rows.of(model, X_train)
+    training = None if X_train is None else ReadableRows.of(model, X_train)
     return examination(model, X, y, training, title=title, good=found)
 
 
@@ -458,7 +458,7 @@ def examination(
     model: Any,
     X: Any,
     y: np.ndarray,
-    training: Rows | None = None,
+    training: ReadableRows | None = None,
     *,
     title: str,
     good: Goodness | None,
@@ -472,7 +472,7 @@ def examination(
     `training` are the rows of training, or some of them, where they are at hand. `advice` is what is known of the
     columns (None: nothing was looked for), and `numbers` are the numbers of the rows in their table, from 0.
     """
-    rows = Rows.of(model, X)
+    rows = ReadableRows.of(model, X)
     numbers = np.arange(len(y)) if numbers is None else numbers
     if len(y) > MOST_ROWS:
         some = _some(len(y), MOST_ROWS)
@@ -523,7 +523,7 @@ def examination(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class ReadableRows:
     """Rows of a model, and its columns as numbers or texts."""
 
     X: Any
@@ -536,7 +536,7 @@ class Rows:
     gaps: list[np.ndarray]
 
     @classmethod
-    def of(cls, model: Any, X: Any) -> Rows:
+    def of(cls, model: Any, X: Any) -> ReadableRows:
         """The rows of a table, or of an array or frame of numbers."""
         if hasattr(model, "coder_"):
             from ocrep.tables.frames import Frame
@@ -550,7 +550,7 @@ class Rows:
         return cls(X, names, ["number"] * len(names), columns, [np.isnan(column) for column in columns])
 
     @classmethod
-    def of_values(cls, frame: Any, described: Sequence[Any], values: Sequence[Any]) -> Rows:
+    def of_values(cls, frame: Any, described: Sequence[Any], values: Sequence[Any]) -> ReadableRows:
         """The rows of a table whose columns have been read; `described` has the name and the kind of each."""
         from ocrep.tables.frames import Words, is_missing
 
@@ -574,13 +574,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.values[0]) if self.values else 0
 
-    def take(self, some: np.ndarray) -> Rows:
+    def take(self, some: np.ndarray) -> ReadableRows:
         """Some of the rows."""
         if hasattr(self.X, "iloc"):
             X = self.X.iloc[some]
         else:
             X = self.X.take(some) if hasattr(self.X, "renamed") else self.X[some]
-        return Rows(X, self.names, self.kinds, [v[some] for v in self.values], [gap[some] for gap in self.gaps])
+        return ReadableRows(X, self.names, self.kinds, [v[some] for v in self.values], [gap[some] for gap in self.gaps])
 
     def members(self, entry: str) -> list[str]:
         """The columns of an entry of the ranking, which may be several that say the same."""
@@ -622,7 +622,9 @@ def _made(model: Any) -> dict[str, dict[str, str]]:
 # --- Which columns matter, and what each does ------------------------------------------------------------------------
 
 
-def ranked(model: Any, rows: Rows, y: np.ndarray, *, n_repeats: int = N_REPEATS, most: int = MOST_PREDICTED) -> Any:
+def ranked(
+    model: Any, rows: ReadableRows, y: np.ndarray, *, n_repeats: int = N_REPEATS, most: int = MOST_PREDICTED
+) -> Any:
     """The columns by importance; None if the rows are too few or too alike to say."""
     if len(y) < _FEWEST_PERMUTED or len(np.unique(y)) < 2:
         return None
@@ -672,7 +674,7 @@ def accuracy(model: Any, X: Any, y: np.ndarray) -> float:
     return float(np.mean(model.predict(X) == y))
 
 
-def effects(model: Any, rows: Rows, names: Sequence[str]) -> list[ColumnEffect]:
+def effects(model: Any, rows: ReadableRows, names: Sequence[str]) -> list[ColumnEffect]:
     """What each of these columns does; those that are the same in all rows do nothing that could be shown."""
     from ocrep import explain
 
@@ -732,7 +734,7 @@ def _mean_error(losses: np.ndarray, labels: bool) -> tuple[float, float]:
     return math.sqrt(mean), noise / (2.0 * math.sqrt(mean)) if mean > 0.0 else 0.0
 
 
-def errors_along(name: str, rows: Rows, losses: np.ndarray, labels: bool) -> ErrorsAlong:
+def errors_along(name: str, rows: ReadableRows, losses: np.ndarray, labels: bool) -> ErrorsAlong:
     """The error of groups of rows that are alike in a column, gaps in a group of their own."""
     place = rows.names.index(name)
     kind, values, gaps = rows.kinds[place], rows.values[place], rows.gaps[place]
@@ -764,7 +766,12 @@ def errors_along(name: str, rows: Rows, losses: np.ndarray, labels: bool) -> Err
 
 
 def worst_rows(
-    model: Any, rows: Rows, y: np.ndarray, predicted: np.ndarray, chances: np.ndarray | None, numbers: np.ndarray
+    model: Any,
+    rows: ReadableRows,
+    y: np.ndarray,
+    predicted: np.ndarray,
+    chances: np.ndarray | None,
+    numbers: np.ndarray,
 ) -> tuple[list[WorstRow], str]:
     """The rows with the largest errors, and what their reasons are measured in."""
     labels = hasattr(model, "classes_")
@@ -793,7 +800,7 @@ def worst_rows(
     return found, scale
 
 
-def reasons(model: Any, rows: Rows, outputs: np.ndarray | None) -> tuple[list[dict[str, float]], str]:
+def reasons(model: Any, rows: ReadableRows, outputs: np.ndarray | None) -> tuple[list[dict[str, float]], str]:
     """What each column adds to the prediction of each row; for labels, to the output of the label in `outputs`."""
     from ocrep import explain
 
@@ -881,7 +888,7 @@ def why(model: Any, frame: Any) -> Reason:
     """Explain the prediction of one row."""
     from ocrep import explain
 
-    rows = Rows.of(model, frame if hasattr(model, "coder_") else _numbers(model, frame))
+    rows = ReadableRows.of(model, frame if hasattr(model, "coder_") else _numbers(model, frame))
     with _as_usage_error():
         predicted = model.predict(rows.X)[0]
         labels = hasattr(model, "classes_")

@@ -27,7 +27,7 @@ from ocrep.report.verdict import Finding
 from ocrep.report.wording import percent, readable
 
 if TYPE_CHECKING:
-    from ocrep.report.examination import Rows
+    from ocrep.report.examination import ReadableRows
     from ocrep.report.goodness import Goodness
 
 COVERAGE = 0.9
@@ -44,8 +44,8 @@ _STANDARD_ERRORS = 2.0
 
 def trust(
     model: Any,
-    rows: Rows,
-    training: Rows | None,
+    rows: ReadableRows,
+    training: ReadableRows | None,
     y: np.ndarray,
     losses: np.ndarray,
     chances: np.ndarray | None,
@@ -104,7 +104,7 @@ def _leaks(
 # --- Shifts ----------------------------------------------------------------------------------------------------------
 
 
-def _shifts(rows: Rows, training: Rows | None) -> Finding | None:
+def _shifts(rows: ReadableRows, training: ReadableRows | None) -> Finding | None:
     question = "Are these rows like those of training?"
     if training is None or len(rows) < _FEW_ROWS or len(training) < _FEW_ROWS:
         return None
@@ -127,7 +127,7 @@ def _shifts(rows: Rows, training: Rows | None) -> Finding | None:
     return Finding("shift", "shifted", "warn", question, answer, detail)
 
 
-def _part(rows: Rows, place: int) -> tuple[np.ndarray, np.ndarray]:
+def _part(rows: ReadableRows, place: int) -> tuple[np.ndarray, np.ndarray]:
     """The values and the gaps of a column, of at most so many rows."""
     step = max(1, math.ceil(len(rows) / _MOST_COMPARED))
     return rows.values[place][::step], rows.gaps[place][::step]
@@ -188,7 +188,7 @@ def _enough(losses: np.ndarray) -> Finding:
     return Finding("rows", "enough", "good", question, "Yes.", told)
 
 
-def _beyond(model: Any, rows: Rows, training: Rows | None) -> Finding | None:
+def _beyond(model: Any, rows: ReadableRows, training: ReadableRows | None) -> Finding | None:
     """Rows with a value beyond those of training by a tenth of their range, or a text that it did not have."""
     question = "Are values beyond those of training?"
     if hasattr(model, "coder_"):
@@ -225,7 +225,7 @@ def share_error(share: float, n: int) -> float:
     return math.sqrt(near * (1.0 - near) / n)
 
 
-def _intervals(model: Any, rows: Rows, y: np.ndarray) -> Finding | None:
+def _intervals(model: Any, rows: ReadableRows, y: np.ndarray) -> Finding | None:
     question = "Do intervals hold what they say?"
     try:
         low, high = np.asarray(model.predict_interval(rows.X, COVERAGE), dtype=float).T

@@ -150,13 +150,13 @@ class FoldRule(FlooredRule):
         doubtful = np.flatnonzero(~are_confirmed(choice, quick))
         # Where H is zero, there is no curve, and eigenvalues tell nothing of the errors.
         if choice.curve is None or len(doubtful) == len(choice.gamma):
-            return self._judged(spectrum, HeldOutErrors(quick.plain(), per_target), rows)
+            return self._judged(spectrum, HeldOutErrors(quick.exact, per_target), rows)
         # A γ of zero is doubtful, and what is computed in its place is not used.
         refined = quick.refined(np.where(choice.gamma > 0.0, choice.gamma, 1.0))
-        choice = with_error(choice, [fit.squared_errors for fit in refined], folds)
+        choice = with_error(choice, [errors for _, _, errors in refined], folds)
         if not len(doubtful):
             return choice
-        exact = self._judged(spectrum, HeldOutErrors(quick.plain(), per_target, doubtful), rows)
+        exact = self._judged(spectrum, HeldOutErrors(quick.exact, per_target, doubtful), rows)
         return _with_columns(choice, doubtful, exact)
 
     @abstractmethod
@@ -310,7 +310,7 @@ class KFold(FoldRule, GridRule):
         if self.scoring == "squared":
             return minimise(self, spectrum, errors.mean, n_columns=errors.n_columns, grid=grid)
         assert rows is not None
-        if not rows.labels:
+        if not rows.encoder.labels:
             raise NotApplicable("scoring='error' counts misclassified rows, and this is a regression: use 'squared'.")
 
         def criterion(gamma: Array, _: object = None) -> Array:
@@ -396,14 +396,14 @@ def misclassified_by_fold(folds: FoldFactors, rows: EncodedRows, gamma: Array) -
     place = {v: k for k, v in enumerate(folds.filled)}
     for block in rows.read():
         for v, mine in split_by_fold(block, folds.plan):
-            H, T, weight = rows.encode(mine)
+            H, T, weight = rows.encoder.encode(mine)
             total += float(H.shape[0] if weight is None else xp.sum(weight))
             if v not in place:  # all its rows have zero weight
                 continue
             W, b = solutions[place[v]]
             H, T = as_float64(H), as_float64(T)
             parts = slices_of(gamma.shape[0], T.shape[0] * T.shape[1])
-            right = partial(same_class, several=rows.several)
+            right = partial(same_class, several=rows.encoder.several)
             errors = xp.concat([_wrong(H, T, weight, W[part, ...], b[part, ...], right) for part in parts])
             wrong[place[v]] = wrong[place[v]] + errors
     return xp.stack(wrong), total

@@ -37,8 +37,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocrep._errors import pick, unchanged_on_error
 from ocrep._files.convert import DATE_KINDS
 from ocrep._files.formats import DataError, check_columns
-from ocrep._layers.columns import date_part
-from ocrep._layers.random_layer import Drawn, check_size
+from ocrep._layers.random_layer import Estimator, check_size
 from ocrep._linalg.folds import mixed
 from ocrep._rows.checks import MANY_LABELS
 from ocrep.tables.codes import TargetCodes, cross_fitted, hashes, indicators, without_each_fold
@@ -69,7 +68,7 @@ _FOLDS = 5
 _DATE_OPTIONS = ("day-first", "month-first", "drop")
 _UNREADABLE = {"empty": "is empty", "other": "holds neither numbers nor text"}
 
-Part: TypeAlias = "Numbers | Dates | OneHot | TargetCodes | Letters"
+Coding: TypeAlias = "Numbers | Dates | OneHot | TargetCodes | Letters"
 
 
 # ------------------------------------------------------------------------------
@@ -153,12 +152,16 @@ class Dates:
         return np.column_stack([*found, missing] if self.gaps else found)
 
 
+_THURSDAY = 3  # the first of January 1970, where Monday is 0
+
+
 def _date_parts(days: np.ndarray) -> dict[str, np.ndarray]:
-    months = np.floor(days).astype(np.int64).astype("M8[D]").astype("M8[M]")
+    whole = np.floor(days).astype(np.int64)
+    months = whole.astype("M8[D]").astype("M8[M]")
     first = months.astype("M8[D]").astype(np.int64)
-    year = date_part(days, "year")
-    month = date_part(days, "month")
-    weekday = date_part(days, "weekday")
+    year = months.astype(np.int64) // 12 + 1970.0
+    month = months.astype(np.int64) % 12 + 1.0
+    weekday = (whole + _THURSDAY) % 7.0
     # Moments are whole microseconds, and days are rounded to about as much.
     hour = np.round((days - np.floor(days)) * 24, 6)
     circles = {"month": (month - 1, 12.0), "weekday": (weekday, 7.0), "hour": (hour, 24.0)}
@@ -480,10 +483,10 @@ class CodedColumn:
     name: str
     kind: Kind
     ranks: list[str] | None
-    parts: list[Part]
+    parts: list[Coding]
 
 
-class TableCoder(TransformerMixin, Drawn):
+class TableCoder(TransformerMixin, Estimator):
     """Turn the columns of a data frame into numbers: text, categories, dates, durations and gaps included.
 
     Numbers stay as they are, with the median in gaps and a 0/1 column that tells where gaps were. Texts of at most 40
@@ -545,6 +548,7 @@ class TableCoder(TransformerMixin, Drawn):
     origin_: np.ndarray
     left_out_: dict[str, str]
     gaps_: dict[str, int]
+    _doc_link_module = ""  # it has no page
 
     def __init__(
         self,
@@ -825,7 +829,7 @@ def _coding_of(
     weight: np.ndarray,
     most: int,
     seed: int,
-) -> list[Part]:
+) -> list[Coding]:
     """What is computed of a column, learned from some of the rows; `most` columns are for the letters of its texts."""
     values, own = some_rows(column.values, rows), weight[rows]
     if not isinstance(values, Words):
@@ -835,7 +839,7 @@ def _coding_of(
     n_texts, n_present = len(values.texts), own @ ~is_missing(values)
     if n_texts <= (FEW_CATEGORIES if n_present >= RARE * n_texts else FEWER_CATEGORIES):
         return [OneHot.of(values, own)]
-    parts: list[Part] = [Letters.of(values, own.sum(), most, seed)]
+    parts: list[Coding] = [Letters.of(values, own.sum(), most, seed)]
     if n_texts <= 0.5 * n_present:  # texts that hardly repeat have no mean
         parts.insert(0, TargetCodes.of(values, targets[rows], own, names))
     return parts

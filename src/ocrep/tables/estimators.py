@@ -9,7 +9,7 @@ would be predicted by its copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
@@ -22,10 +22,9 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ocrep._documentation import Linked
 from ocrep._errors import unchanged_on_error
 from ocrep._files.formats import DataError, visible
-from ocrep._layers.random_layer import Drawn, check_size, random_numbers
+from ocrep._layers.random_layer import Estimator, check_size, random_numbers
 from ocrep._linalg.folds import mixed
 from ocrep._rows.block import Block
 from ocrep._rows.stream import Scan
@@ -74,6 +73,26 @@ def folds_of_groups(groups: Any, n_folds: int) -> np.ndarray:
     return fold
 
 
+def folds_by_hash(sampled: Any, n_folds: int, seed: int) -> Callable[[np.ndarray, Any], np.ndarray]:
+    """The fold of rows of a table that is not in memory, from their keys and groups: by a hash of the row or its group.
+
+    Groups that were `sampled` take turns, so that each fold has some; a hash decides about others.
+    """
+    known = np.empty(0, dtype=np.uint64) if sampled is None else np.unique(hashes([str(group) for group in sampled]))
+    if sampled is not None and len(known) < 2:
+        raise DataError("All rows are of one group, and whole groups are held out: give rows of more groups.")
+
+    def fold_of(keys: np.ndarray, groups: Any) -> np.ndarray:
+        if groups is None:
+            return (mixed(keys + np.uint64(seed)) % np.uint64(n_folds)).astype(np.intp)
+        keys = hashes([str(group) for group in groups])
+        places = np.searchsorted(known, keys)
+        is_known = known[np.minimum(places, len(known) - 1)] == keys
+        return np.where(is_known, places, keys % np.uint64(n_folds)).astype(np.intp) % n_folds
+
+    return fold_of
+
+
 def _some(values: Any, rows: np.ndarray, n_rows: int, name: str) -> Any:
     """The values of some rows; None if none are given."""
     if values is None:
@@ -93,34 +112,6 @@ class Coded(NamedTuple):
     weight: np.ndarray | None
     n_rows: int
     """All rows that it learned from."""
-
-
-class _FoldsByHash:
-    """The fold of each row of a table that is not in memory: by a hash of the row, or by its group."""
-
-    def __init__(self, known: np.ndarray, n_folds: int, seed: int) -> None:
-        self._known = known
-        self._n_folds = n_folds
-        self._seed = np.uint64(seed)
-
-    @classmethod
-    def of(cls, groups: Any, n_folds: int, seed: int) -> _FoldsByHash:
-        """Groups of the sample take turns, so that each fold has some; a hash decides about others."""
-        if groups is None:
-            return cls(np.empty(0, dtype=np.uint64), n_folds, seed)
-        known = np.unique(hashes([str(group) for group in groups]))
-        if len(known) < 2:
-            raise DataError("All rows are of one group, and whole groups are held out: give rows of more groups.")
-        return cls(known, n_folds, seed)
-
-    def __call__(self, keys: np.ndarray, groups: Any) -> np.ndarray:
-        """The fold of rows with these keys and groups."""
-        if groups is None:
-            return (mixed(keys + self._seed) % np.uint64(self._n_folds)).astype(np.intp)
-        keys = hashes([str(group) for group in groups])
-        places = np.searchsorted(self._known, keys)
-        is_known = self._known[np.minimum(places, len(self._known) - 1)] == keys
-        return np.where(is_known, places, keys % np.uint64(self._n_folds)).astype(np.intp) % self._n_folds
 
 
 def _reads_folds(network: Any) -> bool:
@@ -200,7 +191,7 @@ def _answers_table(assessment: dict[str, Any] | None) -> str:
     return f"<table>{rows}</table>" if rows else ""
 
 
-class _TableModel(Linked, Drawn):
+class _TableModel(Estimator):
     """What both estimators share."""
 
     model: Any
@@ -256,7 +247,7 @@ class _TableModel(Linked, Drawn):
         if table.in_memory:
             fold = self._folds(read, y, groups, n_folds, random)
         else:
-            fold_of = _FoldsByHash.of(groups, n_folds, seed)
+            fold_of = folds_by_hash(groups, n_folds, seed)
             fold = fold_of(read.row_keys(), groups)
         coder = TableCoder(ignore=self.ignore, keep=self.keep, dates=self.dates, target=self._target, random_state=seed)
         inputs = coder.learn(read, y, weight, fold)
@@ -278,7 +269,9 @@ class _TableModel(Linked, Drawn):
         self.assessment_ = _cross_validated(self.model_, y, weight)
         return Coded(read, inputs, y, weight, n_rows)
 
-    def _coded_blocks(self, table: Table, coder: TableCoder, fold_of: _FoldsByHash, by_fold: bool) -> Iterator[Block]:
+    def _coded_blocks(
+        self, table: Table, coder: TableCoder, fold_of: Callable[[np.ndarray, Any], np.ndarray], by_fold: bool
+    ) -> Iterator[Block]:
         """All rows of a table that is not in memory, coded as the network reads them."""
         assert table.parts is not None
         start = 0

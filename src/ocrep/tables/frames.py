@@ -40,7 +40,6 @@ from ocrep._files.convert import (
     numbers_of,
 )
 from ocrep._files.formats import DataError, nearest
-from ocrep._layers.columns import days_since_1970
 from ocrep._rows.block import is_dask
 
 Kind: TypeAlias = Literal["number", "boolean", "duration", "time", "rank", "text", DateKind, "empty", "other"]
@@ -296,7 +295,7 @@ def values_of(column: Any, kind: Kind, name: str, ranks: list[str] | None = None
     if types.is_null(column.type) or (kind != "text" and column.null_count == len(column)):
         return Words(np.zeros(len(column), dtype=np.intp), []) if kind == "text" else np.full(len(column), np.nan)
     if kind in DATE_KINDS:
-        return days_since_1970(as_kind(column, kind, name, start))
+        return _days_since_1970(as_kind(column, kind, name, start))
     if kind == "duration":
         return _seconds(column, name)
     if kind == "time":
@@ -322,6 +321,12 @@ def _words(column: Any, name: str) -> Words:
         raise DataError(f"Column {name!r} must hold text in each row, as in training, but it holds {held}.")
     codes, texts = coded_texts(column)
     return Words(codes.astype(np.intp, copy=False), texts)
+
+
+def _days_since_1970(moments: np.ndarray) -> np.ndarray:
+    """Days, with the time as a fraction; NaN where a moment is missing (NaT)."""
+    values = moments.astype("M8[us]").astype(np.int64) / 86_400e6
+    return np.where(np.isnat(moments), np.nan, values)
 
 
 def _seconds(column: Any, name: str) -> np.ndarray:
