@@ -23,8 +23,8 @@ FARTHEST = 1.25  # the picture shows errors up to so many times the least
 FACTOR = {"regression": 1.0, "classification": 100.0}
 # What was chosen on which sets, under each table.
 CHOSEN = (
-    "The kinds of layers that `ocrep CV` knows were found by errors on the test rows of these {n} sets, which flatters it "
-    "here. Which of them it tries, with how many rounds and units, was then chosen among them on the training rows alone "
+    "The kinds of layers that `ocrep CV` knows were found by errors on the test rows of these {n} sets, which flatters "
+    "it here. Which of them it tries, with how many rounds and units, was then chosen on the training rows alone "
     "(`benchmarks/nested.py`). Nothing was chosen for the other methods."
 )
 GENERATED = (
