@@ -115,8 +115,8 @@ def members_of(
 ) -> list[Parameters]:
     """The layers of a stack, for rows of this number and width; those of "default" that cost least come first.
 
-    benchmarks/nested.py chose kinds, rounds and sizes for each task on training rows alone: those with the least error
-    that take no longer than CatBoost. In classification, diagonal metrics of more kinds gained nothing.
+    Kinds, rounds and sizes are those that benchmarks/nested.py found on training rows alone: in regression the least
+    error within the time of CatBoost; for labels no change gained more than chance.
     """
     pick("candidates", candidates, dict.fromkeys(("quick", "default", "thorough")))
     n = min(_units(n_rows, n_outputs), most_units)
