@@ -109,6 +109,14 @@ def test_one_row_is_explained_without_a_target(here, capsys):
     assert label["prediction"] == label["output"] == "dear"
 
 
+def test_the_reasons_of_a_row_add_up_where_the_layer_has_seen_the_targets(here, capsys):
+    asked = ["--weight-init", "trees", "--gamma", "kfold", "--n-hidden", "30", "--quiet"]
+    assert run(["fit", "labels.csv", "-t", "kind", "-o", "trees.skops", *asked]) == FINE
+    found = told(capsys, "explain", "trees.skops", "new.csv", "--row", "2")
+    assert found["scale"] == "log-odds"
+    assert found["base"] + sum(one["added"] for one in found["contributions"]) == pytest.approx(found["explained"])
+
+
 def test_a_row_and_a_page_may_be_asked_for_together(here, capsys):
     assert run(["explain", "m.skops", "new.csv", "--row", "3", "--report", "page.html"]) == FINE
     out = capsys.readouterr().out
