@@ -5,7 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor, VotingClassifier
+from sklearn.linear_model import RidgeClassifier
+from sklearn.svm import SVC, LinearSVC
 
 from ocrep import (
     PinvClassifier,
@@ -140,6 +142,31 @@ def test_labels_have_effects_on_probabilities():
     two = PinvClassifier(40, random_state=0).fit(X, X[:, 1] > 0)
     assert explain.effect(two, X, 1).scale == "probability"
     assert explain.effect(two, X, 1).output is True
+
+
+@pytest.mark.parametrize("network", [LinearSVC(), SVC(), RidgeClassifier()], ids=str)
+@pytest.mark.parametrize("labels", [(0, 1), (3, 5), ("no", "yes"), ("a", "b", "c")], ids=str)
+def test_classifiers_without_probabilities_have_effects_on_their_scores(network, labels):
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    model = TableClassifier(network, random_state=0)
+    model.fit(frame, np.array(labels)[np.digitize(X[:, 1], [0.0] if len(labels) == 2 else [-0.3, 0.3])])
+    last, first = (explain.effect(model, frame, "v", n_intervals=4, output=labels[end]) for end in (-1, 0))
+    assert (last.scale, last.output) == ("prediction", labels[-1])
+    for found, sign in ((last, 1.0), (first, -1.0)):
+        assert sign * (found.frame["effect"].iloc[-1] - found.frame["effect"].iloc[0]) > 0.0
+    if len(labels) == 2:
+        np.testing.assert_allclose(first.frame["effect"], -last.frame["effect"])
+        assert explain.effect(model, frame, "v").output == labels[1]
+
+
+def test_classifiers_that_only_name_classes_have_no_effects():
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    y = np.digitize(X[:, 1], [-0.3, 0.3])
+    for network in (VotingClassifier([("one", LinearSVC())]), SVC(decision_function_shape="ovo")):
+        model = TableClassifier(network, random_state=0).fit(frame, y)
+        with pytest.raises(TypeError, match="names a class for each row, without a probability or a score"):
+            explain.effect(model, frame, "v")
+        assert explain.importance(model, frame, y).frame["column"][0] == "v"
 
 
 def test_the_band_holds_the_effect_of_other_rows():
