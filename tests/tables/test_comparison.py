@@ -48,6 +48,10 @@ def test_a_network_that_cannot_learn_is_told_what_is_better(tmp_path):
     assert found.advice().startswith(f"{found.methods[0].name} is better here: its error is ")
 
 
+def test_what_is_not_known_is_not_called_significant():
+    assert holm([np.nan, 0.01]) == [1.0, 0.02]
+
+
 def test_a_method_that_raises_is_not_applicable(tmp_path, monkeypatch):
     from ocrep.tables import comparison
 

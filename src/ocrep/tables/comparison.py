@@ -177,9 +177,10 @@ def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:
 def holm(p_values: list[float]) -> list[float]:
     """Adjust p-values so that the probability of any false rejection is at most the level of the tests.
 
-    Holm (1979): the k-th smallest of m is multiplied by m − k + 1; no adjusted value is smaller than the one before.
+    Holm (1979): the k-th smallest of m is multiplied by m − k + 1; no adjusted value is smaller than the one before. A
+    p-value that is not known counts as 1.
     """
-    given = np.asarray(p_values, dtype=float)
+    given = np.nan_to_num(np.asarray(p_values, dtype=float), nan=1.0)
     order = np.argsort(given, kind="stable")
     adjusted = np.empty_like(given)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.arange(len(given), 0, -1) * given[order]))
