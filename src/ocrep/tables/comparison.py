@@ -125,12 +125,13 @@ def _on_one_split(
         yield name, _error(problem, np.asarray(other.predict(X_test)).reshape(len(y_test)), y_test), ""
     if rules is None or len(rules):
         chosen: dict[str, Any] = {"rules": rules, "task": problem.task, "random_state": seed}
-        known = np.isin(y_test, coded.y) if labels else slice(None)
+        known = np.isin(y_test, coded.y) if labels else np.ones(len(y_test), dtype=bool)
+        share = known.mean()  # the others are wrong, whatever is predicted
         with as_data_errors():
             table = compare_rules(coded.inputs, coded.y, test=(X_test[known], y_test[known]), details=True, **chosen)
         for name, line in table.iterrows():
             reason = line["reason"] if isinstance(line["reason"], str) else ""
-            yield f"γ by {name}", float(line["test_error"]), reason
+            yield f"γ by {name}", float(share * line["test_error"] + (1.0 - share)), reason
     for name, kind in (_LITERATURE[problem.task] if published else {}).items():
         try:
             predicted = kind(random_state=seed).fit(coded.inputs, coded.y).predict(X_test)
