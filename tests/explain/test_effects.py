@@ -293,6 +293,19 @@ def test_names_never_become_markup():
         plt.close(figure)
 
 
+@pytest.mark.parametrize("names", [[1, 0, 2], [2021, 2020, 7], np.array([3, 4, 5])], ids=str)
+def test_columns_whose_names_are_numbers_are_found_by_name(names):
+    frame = pd.DataFrame(X, columns=names)
+    model = TableRegressor(PinvRegressor(20, random_state=0), ignore=[names[2]], random_state=0).fit(frame, Y)
+    for name in names[:2]:
+        assert explain.effect(model, frame, name).column == str(name)
+        assert explain.importance(model, frame, Y, columns=[name]).frame["column"].tolist() == [str(name)]
+    with pytest.raises(ValueError, match=f"Column '{names[2]}' is not used by the model: it is ignored"):
+        explain.effect(model, frame, names[2])
+    with pytest.raises(ValueError, match="Column 99 is not there: the model has 2 columns"):
+        explain.effect(model, frame, 99)
+
+
 def test_mistakes():
     frame = pd.DataFrame(X, columns=["size", "age", "flag"]).assign(same=1.0)
     model = TableRegressor(PinvRegressor(20, random_state=0), random_state=0).fit(frame, Y)

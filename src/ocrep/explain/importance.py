@@ -140,7 +140,7 @@ def importance(
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Their targets.
     columns : sequence of str or int, default=None
-        Columns to permute, by name or number; None is all that the model uses. Those that say the same as one of them
+        Columns to permute, by name or place; None is all that the model uses. Those that say the same as one of them
         come with it.
     n_repeats : int, default=5
         How often each column is permuted.

@@ -67,16 +67,19 @@ class Opened:
         return len(self.inputs)
 
     def column(self, name: Any) -> Column:
-        """A column by its name, or for arrays by its number."""
+        """A column by its name, which may be a number in pandas, or by its place."""
         names = [column.name for column in self.columns]
-        if isinstance(name, int | np.integer) and not isinstance(name, bool) and name not in names:
+        if str(name) in (*names, *self.left_out):
+            name = str(name)
+        if isinstance(name, int | np.integer) and not isinstance(name, bool):
             if not 0 <= int(name) < len(names):
                 raise DataError(f"Column {int(name)} is not there: the model has {len(names)} columns, from 0.")
             return self.columns[int(name)]
         if name in names:
             return self.columns[names.index(name)]
         if isinstance(name, str) and name in self.left_out:
-            raise DataError(f"Column {name!r} is not used by the model: it {self.left_out[name]}.")
+            reason = self.left_out[name].replace("ignored", "is ignored")
+            raise DataError(f"Column {name!r} is not used by the model: it {reason}.")
         raise DataError(f"The model knows no column {name!r}: {nearest(str(name), names)}")
 
 

@@ -426,13 +426,12 @@ def row_keys(columns: Sequence[Values], n_rows: int) -> np.ndarray:
     return keys
 
 
-def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), dates: str | None = None) -> ReadTable:
+def read_table(X: Any, *, ignore: Sequence[Any] = (), keep: Sequence[Any] = (), dates: str | None = None) -> ReadTable:
     """Read all columns of a frame, and find those that cannot tell anything."""
     frame = Frame.of(X)
     if not frame.n_rows:
         raise DataError("X has no rows.")
-    if isinstance(ignore, str) or isinstance(keep, str):
-        raise DataError("ignore and keep take lists of column names: put the name in a list.")
+    ignore, keep = column_names(ignore), column_names(keep)
     check_columns("X", (*ignore, *keep), list(frame.columns))
     if dates is not None:
         pick("dates", dates, dict.fromkeys(_DATE_OPTIONS))
@@ -467,6 +466,13 @@ def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), 
         help_with_ids = " Use keep=[…] for columns that are no ids after all." if ids else ""
         raise DataError(f"X has no column to learn from: {told}.{help_with_ids}")
     return ReadTable(list(frame.columns), frame.named, frame.n_rows, columns, left_out, gaps, numbered)
+
+
+def column_names(given: Sequence[Any]) -> list[str]:
+    """Names of columns as text, which those of pandas need not be."""
+    if isinstance(given, str):
+        raise DataError("ignore and keep take lists of column names: put the name in a list.")
+    return [str(name) for name in given]
 
 
 # ------------------------------------------------------------------------------
