@@ -744,7 +744,8 @@ class TableCoder(TransformerMixin, Drawn):
         -------
         dict
             For each column that has such values, which rows have them. A number is far outside if it lies beyond the
-            range of training by more than a tenth of it.
+            range of training by more than a tenth of it. Texts are told where those of training repeat, and where rare
+            ones do not share a column.
         """
         found = {}
         for column, own in zip(self.columns_, values, strict=True):
@@ -754,6 +755,8 @@ class TableCoder(TransformerMixin, Drawn):
                 unknown = np.array([*(text not in known for text in own.texts), False])[own.codes]
                 # Rare texts share a column, so an unknown one is like those.
                 odd = unknown if not part.others else np.zeros(len(own.codes), dtype=bool)
+            elif isinstance(part, TargetCodes) and isinstance(own, Words):
+                odd = part.unknown(own)
             elif isinstance(part, Numbers | Dates) and not isinstance(own, Words):
                 beyond = 0.1 * (part.high - part.low)
                 odd = (own < part.low - beyond) | (own > part.high + beyond)
