@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+from sklearn.linear_model import Ridge
 
-from ocrep import PinvRegressor, load_model, save_model
+from ocrep import PinvRegressor, TableRegressor, load_model, save_model
 from ocrep.cli.running import DATA, FINE, MODEL, OUTPUT, USAGE, run
 
 N = 160
@@ -152,6 +153,18 @@ def test_networks_trained_in_python_are_explained_by_their_names(here, capsys):
     assert "give --target" in capsys.readouterr().err
     save_model(PinvRegressor(20, random_state=0).fit(X.to_numpy(), frame["price"]), "bare.skops")
     assert run(["explain", "bare.skops", "new.csv", "-t", "price"]) == USAGE
+
+
+def test_another_estimator_behind_a_coder_is_explained_but_for_single_rows(here, capsys):
+    frame = pandas.read_csv("rows.csv")
+    save_model(TableRegressor(Ridge()).fit(frame.drop(columns="price"), frame["price"]), "ridge.skops")
+    found = told(capsys, "explain", "ridge.skops", "new.csv", "--target", "price")
+    assert set(found["ranking"]["columns"][:2]) == {"size", "town"}
+    assert found["worst"][0]["reasons"] == []
+    assert run(["explain", "ridge.skops", "new.csv", "-t", "price", "--report", "ridge.html"]) == FINE
+    assert "ridge.html holds the report." in capsys.readouterr().out
+    assert run(["explain", "ridge.skops", "new.csv", "--row", "1"]) == USAGE
+    assert "reads the layers of a network" in capsys.readouterr().err
 
 
 BAD = {
