@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+from sklearn.linear_model import Ridge
 
-from ocrep import PinvRegressor, load_model, save_model
+from ocrep import PinvRegressor, TableRegressor, load_model, save_model
 from ocrep.cli.running import DATA, FINE, MODEL, OUTPUT, USAGE, run
 
 N = 160
@@ -109,6 +110,14 @@ def test_one_row_is_explained_without_a_target(here, capsys):
     assert label["prediction"] == label["output"] == "dear"
 
 
+def test_the_reasons_of_a_row_add_up_where_the_layer_has_seen_the_targets(here, capsys):
+    asked = ["--weight-init", "trees", "--gamma", "kfold", "--n-hidden", "30", "--quiet"]
+    assert run(["fit", "labels.csv", "-t", "kind", "-o", "trees.skops", *asked]) == FINE
+    found = told(capsys, "explain", "trees.skops", "new.csv", "--row", "2")
+    assert found["scale"] == "log-odds"
+    assert found["base"] + sum(one["added"] for one in found["contributions"]) == pytest.approx(found["explained"])
+
+
 def test_a_row_and_a_page_may_be_asked_for_together(here, capsys):
     assert run(["explain", "m.skops", "new.csv", "--row", "3", "--report", "page.html"]) == FINE
     out = capsys.readouterr().out
@@ -144,6 +153,18 @@ def test_networks_trained_in_python_are_explained_by_their_names(here, capsys):
     assert "give --target" in capsys.readouterr().err
     save_model(PinvRegressor(20, random_state=0).fit(X.to_numpy(), frame["price"]), "bare.skops")
     assert run(["explain", "bare.skops", "new.csv", "-t", "price"]) == USAGE
+
+
+def test_another_estimator_behind_a_coder_is_explained_but_for_single_rows(here, capsys):
+    frame = pandas.read_csv("rows.csv")
+    save_model(TableRegressor(Ridge()).fit(frame.drop(columns="price"), frame["price"]), "ridge.skops")
+    found = told(capsys, "explain", "ridge.skops", "new.csv", "--target", "price")
+    assert set(found["ranking"]["columns"][:2]) == {"size", "town"}
+    assert found["worst"][0]["reasons"] == []
+    assert run(["explain", "ridge.skops", "new.csv", "-t", "price", "--report", "ridge.html"]) == FINE
+    assert "ridge.html holds the report." in capsys.readouterr().out
+    assert run(["explain", "ridge.skops", "new.csv", "--row", "1"]) == USAGE
+    assert "reads the layers of a network" in capsys.readouterr().err
 
 
 BAD = {

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from support.device import on_device
 
@@ -16,6 +17,7 @@ from ocrep import (
     PinvRegressorCV,
     TableClassifier,
     TableRegressor,
+    TikhonovClassifier,
     TikhonovRegressor,
     explain,
     load_model,
@@ -156,7 +158,37 @@ def test_stacks_and_labels():
     np.testing.assert_allclose(first.frame, -second.frame)
     logarithms = two.predict_log_proba(X[:20])
     np.testing.assert_allclose(second.predicted, logarithms[:, 1] - logarithms[:, 0], atol=1e-9)
-    assert explain.contributions(PinvClassifier(30, random_state=0).fit(X, LABELS), X[:5]).scale == "log-odds"
+
+
+CLASSIFIERS = {
+    "network": PinvClassifier(30, random_state=0),
+    "loo": PinvClassifier(30, calibrate="loo", random_state=0),
+    "trees": PinvClassifier(30, weight_init="trees", gamma="kfold", random_state=0),
+    "ridge": TikhonovClassifier(),
+    "stack": PinvClassifierCV([{"n_hidden": 30}], random_state=0),
+    "table": TableClassifier(PinvClassifier(30, random_state=0), random_state=0),
+}
+TARGETS = {"two": LABELS == "high", "three": LABELS, "several": np.stack([Y > 5, X[:, 0] > 0], axis=1).astype(int)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [(kind, target) for kind in CLASSIFIERS for target in TARGETS if (kind, target[0]) != ("table", "s")],
+)
+def test_log_odds_of_labels_are_those_of_the_probabilities(kind, target):
+    model = clone(CLASSIFIERS[kind]).fit(X, TARGETS[target])
+    chances = model.predict_proba(X[:20])
+    logarithms = np.log(chances)
+    odds = {
+        "two": logarithms - logarithms[:, ::-1],
+        "three": logarithms - logarithms.mean(axis=1, keepdims=True),
+        "several": logarithms - np.log1p(-chances),
+    }[target]
+    for number, label in enumerate(model.classes_):
+        found = explain.contributions(model, X[:20], output=label)
+        np.testing.assert_allclose(found.predicted, odds[:, number], rtol=1e-5, atol=1e-8)  # 1 − p is rounded
+        np.testing.assert_allclose(found.frame.sum(axis=1) + found.base, found.predicted, rtol=0, atol=1e-9)
+        assert (found.scale, found.output) == ("log-odds", label)
 
 
 def test_a_table_is_divided_by_its_columns(rng):

@@ -5,7 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor, VotingClassifier
+from sklearn.linear_model import RidgeClassifier
+from sklearn.svm import SVC, LinearSVC
 
 from ocrep import (
     PinvClassifier,
@@ -142,6 +144,31 @@ def test_labels_have_effects_on_probabilities():
     assert explain.effect(two, X, 1).output is True
 
 
+@pytest.mark.parametrize("network", [LinearSVC(), SVC(), RidgeClassifier()], ids=str)
+@pytest.mark.parametrize("labels", [(0, 1), (3, 5), ("no", "yes"), ("a", "b", "c")], ids=str)
+def test_classifiers_without_probabilities_have_effects_on_their_scores(network, labels):
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    model = TableClassifier(network, random_state=0)
+    model.fit(frame, np.array(labels)[np.digitize(X[:, 1], [0.0] if len(labels) == 2 else [-0.3, 0.3])])
+    last, first = (explain.effect(model, frame, "v", n_intervals=4, output=labels[end]) for end in (-1, 0))
+    assert (last.scale, last.output) == ("prediction", labels[-1])
+    for found, sign in ((last, 1.0), (first, -1.0)):
+        assert sign * (found.frame["effect"].iloc[-1] - found.frame["effect"].iloc[0]) > 0.0
+    if len(labels) == 2:
+        np.testing.assert_allclose(first.frame["effect"], -last.frame["effect"])
+        assert explain.effect(model, frame, "v").output == labels[1]
+
+
+def test_classifiers_that_only_name_classes_have_no_effects():
+    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    y = np.digitize(X[:, 1], [-0.3, 0.3])
+    for network in (VotingClassifier([("one", LinearSVC())]), SVC(decision_function_shape="ovo")):
+        model = TableClassifier(network, random_state=0).fit(frame, y)
+        with pytest.raises(TypeError, match="names a class for each row, without a probability or a score"):
+            explain.effect(model, frame, "v")
+        assert explain.importance(model, frame, y).frame["column"][0] == "v"
+
+
 def test_the_band_holds_the_effect_of_other_rows():
     model = PinvRegressor(60, weight_scale=3.0, random_state=0).fit(X, Y + X[:, 0] * X[:, 1] * 2)
     draws = np.random.default_rng(1)
@@ -264,6 +291,19 @@ def test_names_never_become_markup():
         figure = draw().figure
         figure.canvas.draw()  # a broken formula would raise
         plt.close(figure)
+
+
+@pytest.mark.parametrize("names", [[1, 0, 2], [2021, 2020, 7], np.array([3, 4, 5])], ids=str)
+def test_columns_whose_names_are_numbers_are_found_by_name(names):
+    frame = pd.DataFrame(X, columns=names)
+    model = TableRegressor(PinvRegressor(20, random_state=0), ignore=[names[2]], random_state=0).fit(frame, Y)
+    for name in names[:2]:
+        assert explain.effect(model, frame, name).column == str(name)
+        assert explain.importance(model, frame, Y, columns=[name]).frame["column"].tolist() == [str(name)]
+    with pytest.raises(ValueError, match=f"Column '{names[2]}' is not used by the model: it is ignored"):
+        explain.effect(model, frame, names[2])
+    with pytest.raises(ValueError, match="Column 99 is not there: the model has 2 columns"):
+        explain.effect(model, frame, 99)
 
 
 def test_mistakes():

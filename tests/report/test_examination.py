@@ -6,9 +6,12 @@ import re
 import numpy as np
 import pandas
 import pytest
+from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import get_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from ocrep import PinvClassifier, PinvRegressor, PinvRegressorCV, TableClassifier, TableRegressor, TikhonovClassifier
 from ocrep.report import diagnose, examine, write_report
@@ -304,6 +307,39 @@ def test_networks_pipelines_and_models_without_probabilities_are_examined():
     labels = np.where(y > 0, 1, 0)
     found = examine(TikhonovClassifier().fit(X[:80], labels[:80]), X[80:], labels[80:])
     assert found.ranking.columns[0] == "x1"
+
+
+@pytest.mark.parametrize(
+    "network", [Ridge(), LinearSVC(), LogisticRegression(), VotingClassifier([("one", LinearSVC())])], ids=str
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_other_estimators_behind_a_coder_have_a_page_without_reasons(network, classes, rng):
+    X = pandas.DataFrame(rng.standard_normal((200, 2)), columns=["u", "v"])
+    regression = isinstance(network, Ridge)
+    y = X["u"] + 0.3 * rng.standard_normal(200)
+    y = y if regression else np.digitize(y, [0.0] if classes == 2 else [-0.5, 0.5])
+    model = (TableRegressor if regression else TableClassifier)(network, random_state=0).fit(X[:100], y[:100])
+    found = examine(model, X[100:], y[100:])
+    assert found.ranking.columns[0] == "u"
+    assert [one.column for one in found.effects] == ([] if isinstance(network, VotingClassifier) else ["u", "v"])
+    assert len(found.worst) > 1
+    assert found.reasons_in == ""
+    assert not any(row.reasons for row in found.worst)
+    page = render(found)
+    assert "The rows with the largest errors" in page
+    assert "Below each row" not in page
+    assert ("Nothing can be shown" in page) == isinstance(network, VotingClassifier)
+
+
+def test_targets_with_gaps_are_refused_in_a_sentence():
+    X = pandas.DataFrame({"x": np.arange(60) + 0.5})
+    labels = np.array(["a", "b"] * 30, dtype=object)
+    model = TableClassifier(LogisticRegression(), random_state=0).fit(X, labels)
+    labels[[3, 9]] = None
+    with pytest.raises(ValueError, match=r"^y has 2 gaps: leave out the rows without a target\.$"):
+        examine(model, X, labels)
+    with pytest.raises(ValueError, match="y has 1 gap: leave out"):
+        examine(PinvRegressor(5, random_state=0).fit(X, X["x"]), X, X["x"].where(X["x"] > 1.0))
 
 
 def test_of_many_rows_a_sample_is_examined(monkeypatch, regressor):

@@ -1,5 +1,7 @@
 """`compare`: the model of `fit` beside others over splits, and the corrected tests of the differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocrep.tables.comparison import compare_methods, holm
-from ocrep.tables.training import Settings, problem_of_file
+from ocrep.tables.training import Settings, divided, problem_of_file
 
 
 def problem(tmp_path, n=150, **settings):
@@ -46,6 +48,30 @@ def test_a_network_that_cannot_learn_is_told_what_is_better(tmp_path):
     found = compare_methods(problem(tmp_path, 400, n_hidden=1, gamma=1e9, layer={"direct_link": False}), n_splits=4)
     assert found.methods[-1].name == "network"
     assert found.advice().startswith(f"{found.methods[0].name} is better here: its error is ")
+
+
+def test_labels_that_training_does_not_have_are_wrong_for_every_method(tmp_path, monkeypatch, rng):
+    for slow in ("simple_models", "_installed"):
+        monkeypatch.setattr(f"ocrep.tables.comparison.{slow}", lambda *rows, **options: {})
+    k = np.concatenate([np.repeat(np.arange(4), 6), np.repeat(np.arange(4, 20), 2)])
+    frame = pd.DataFrame({"a": k + 0.1 * rng.normal(size=len(k)), "b": rng.normal(size=len(k)), "k": k}).astype(
+        {"k": str}
+    )
+    frame.assign(k="L" + frame["k"]).to_csv(tmp_path / "rare.csv", index=False)
+    settings = Settings(n_hidden=50, gamma="kfold")
+    rare = problem_of_file(tmp_path / "rare.csv", "k", settings)
+    found = compare_methods(rare, n_splits=3, rules=["kfold", "ocrep"])
+    for method in found.methods:
+        for seed, error in enumerate(method.errors):
+            training, (held_out,) = divided(replace(rare, settings=replace(settings, seed=seed)), 0.3)
+            unknown = ~np.isin(held_out.y, training.sample.y)
+            assert unknown.sum() >= 3
+            assert error >= unknown.mean() - 1e-12
+            assert error * len(unknown) == pytest.approx(round(error * len(unknown)))
+
+
+def test_what_is_not_known_is_not_called_significant():
+    assert holm([np.nan, 0.01]) == [1.0, 0.02]
 
 
 def test_a_method_that_raises_is_not_applicable(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-from ocrep import TableClassifier, TableRegressor, fit_table, load_model, save_model
+from ocrep import PinvRegressor, TableClassifier, TableRegressor, fit_table, load_model, save_model
 from ocrep.tables.targets import guess_task
 
 
@@ -71,6 +71,32 @@ def test_the_target_may_be_a_column_or_values():
     np.testing.assert_array_equal(one.predict(frame), other.predict(frame))
     X, y = np.random.default_rng(0).normal(size=(2, 60, 3))
     assert fit_table(X, y[:, 0], n_hidden=5).predict(X).shape == (60,)
+
+
+def test_names_of_columns_may_be_numbers():
+    frame = table().assign(weight=np.arange(200) % 3.0)
+    numbered = frame.set_axis(range(2020, 2020 + frame.shape[1]), axis=1)
+    number_of = dict(zip(frame.columns, numbered.columns, strict=True))
+    options = {"n_hidden": 10, "test": 0}
+    one = fit_table(frame, "y", sample_weight="weight", ignore=["when"], keep=["id"], **options)
+    other = fit_table(
+        numbered,
+        number_of["y"],
+        sample_weight=number_of["weight"],
+        ignore=[number_of["when"]],
+        keep=[number_of["id"]],
+        **options,
+    )
+    np.testing.assert_allclose(other.predict(numbered), one.predict(frame), rtol=1e-9)
+    alone = TableRegressor(PinvRegressor(5, random_state=0), ignore=[number_of["when"]], random_state=0)
+    alone.fit(numbered.drop(columns=number_of["y"]), frame["y"])
+    assert alone.left_out_[str(number_of["when"])] == "ignored"
+    with pytest.raises(ValueError, match="The frame has no column '0': it has '2020', '2021'"):
+        fit_table(numbered, 0)
+    with pytest.raises(ValueError, match="X has no column '7'"):
+        alone.set_params(ignore=[7]).fit(numbered, frame["y"])
+    with pytest.raises(ValueError, match=f"Column {number_of['y']} is the target: it cannot be ignored"):
+        fit_table(numbered, number_of["y"], ignore=[number_of["y"]])
 
 
 def test_weights_and_groups_are_columns_or_values():

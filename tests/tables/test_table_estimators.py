@@ -402,6 +402,19 @@ def test_rows_unlike_those_of_training_can_be_had_by_column():
     assert model.unlike_training(frame) == {}
 
 
+def test_unknown_texts_are_told_of_columns_of_many_texts(tmp_path, rng):
+    town = np.array([f"town {k}" for k in [*np.repeat(np.arange(60), 5), *range(100, 110)]], dtype=object)
+    town[3] = None
+    frame = pd.DataFrame({"town": town, "size": rng.uniform(0.0, 10.0, 310)})
+    model = TableRegressor(Ridge(), random_state=0).fit(frame, frame["size"] + rng.normal(size=310))
+    assert model.unlike_training(frame) == {}  # also of texts of one row, which have no code
+    save_model(model, tmp_path / "m.skops")
+    new = pd.DataFrame({"town": ["town 1", "town 105", "elsewhere", None], "size": 5.0})
+    for own in (model, load_model(tmp_path / "m.skops")):
+        found = own.unlike_training(new)
+        assert {name: rows.tolist() for name, rows in found.items()} == {"town": [False, False, True, False]}
+
+
 @pytest.mark.parametrize("n_rows", [1000, 6000])
 def test_what_is_not_learned_of_a_skewed_target_is_not_claimed(n_rows):
     """Of many rows some are held out; the mean is judged on the same, whose variance may be far from that of all."""

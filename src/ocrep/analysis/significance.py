@@ -13,6 +13,9 @@ statistic is
     t = mean(d) / √((1/J + n_test/n_train)·var(d)).
 
 More splits thus cannot make noise significant: the second term does not vanish with J.
+
+Where all d_j are equal, var(d) is 0, which does not say that σ² is: in each of few splits, one more row may be wrong by
+chance. Then t and the p-value are not known.
 """
 
 from __future__ import annotations
@@ -40,9 +43,9 @@ class PairedComparison:
     difference : float
         Mean of a − b over the splits; negative if a has the smaller error.
     t : float
-        The test statistic; ±inf if the difference is the same on all splits.
+        The test statistic; NaN if the difference is the same on all splits, which does not show how it varies.
     p_value : float
-        Two-sided, from Student's t with `n_splits` − 1 degrees of freedom.
+        Two-sided, from Student's t with `n_splits` − 1 degrees of freedom; NaN where t is, so that nothing is claimed.
     n_splits : int
         Number of splits compared.
 
@@ -121,7 +124,7 @@ def corrected_paired_t_test(errors_a: ArrayLike, errors_b: ArrayLike, *, test_sh
     if np.abs(d).max() <= negligible:
         return PairedComparison(difference, t=0.0, p_value=1.0, n_splits=n_splits)
     if np.ptp(d) <= negligible:
-        return PairedComparison(difference, t=math.copysign(math.inf, difference), p_value=0.0, n_splits=n_splits)
+        return PairedComparison(difference, t=math.nan, p_value=math.nan, n_splits=n_splits)
     test_over_train = test_share / (1 - test_share)
     t = difference / math.sqrt((1 / n_splits + test_over_train) * d.var(ddof=1))
     p_value = float(2 * stats.t.sf(abs(t), n_splits - 1))

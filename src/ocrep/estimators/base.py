@@ -261,11 +261,11 @@ class ClosedForm(Model):
     def gradients(self, X: Any) -> Any:
         """Give the exact derivative of the output with respect to each input, in the units of both.
 
-        The output is what `predict` gives for numbers, and `decision_function` for labels: with probabilities, their
-        log-odds. Leaves of trees are constant between their thresholds, so for them a difference takes the place of the
-        derivative: the input is moved up and down by 1.25 times half its range in training (with squashed inputs, half
-        the distance between its quartiles), but not beyond its outermost threshold, and the change is divided by the
-        distance moved. At the kink of a "relu" unit the slope on its left is taken, at the tip of a "laplace" unit 0.
+        The output is what `predict` gives for numbers, and `decision_function` for labels. Leaves of trees are constant
+        between their thresholds, so for them a difference takes the place of the derivative: the input is moved up and
+        down by 1.25 times half its range in training (with squashed inputs, half the distance between its quartiles),
+        but not beyond its outermost threshold, and the change is divided by the distance moved. At the kink of a "relu"
+        unit the slope on its left is taken, at the tip of a "laplace" unit 0.
 
         Parameters
         ----------

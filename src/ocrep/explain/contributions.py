@@ -19,7 +19,6 @@ from sklearn.base import is_classifier
 
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.paths import path_contributions
-from ocrep._linalg.arrays import to_host
 from ocrep.displays.base import BLUE, VERMILION, label, load_matplotlib
 from ocrep.estimators.base import ClosedForm
 from ocrep.explain.models import (
@@ -163,14 +162,18 @@ def contributions(model: Any, X: Any, *, background: Any = None, output: Any = N
     starts = network._mean_row[None] if background is None else opened(model, background).inputs
     scores, start_scores = (_scores(network, inputs) for inputs in (rows.inputs, starts))
     number, name = chosen_output(network, output, _averages(network, scores))
-    W, sign = to_host(network._score_weights).astype(np.float64, copy=False), 1.0
+    sign = 1.0
     if scores.shape[1] == 1:  # of two classes one score is kept, that of the second
         sign = 1.0 if number == 1 or not is_classifier(network) else -1.0
         number = 0
-    W = sign * W[:, [number]]
+    parts = [(features, sign * _score_weights(network, own)[:, [number]]) for features, own in maps_of(network)[0]]
     found = np.zeros(rows.inputs.shape)
     for start in starts:
-        found += _from_start(network, start, rows.inputs, W)
+        for features, weights in parts:
+            if isinstance(features, HiddenMap):
+                found += path_contributions(features, start, rows.inputs, weights)[:, :, 0]
+            else:
+                found += (rows.inputs - start) * weights[:, 0]
     found /= len(starts)
     by_column = np.column_stack([found[:, column.places].sum(axis=1) for column in rows.columns])
     return Contributions(
@@ -188,7 +191,21 @@ def _scores(network: ClosedForm, inputs: np.ndarray) -> np.ndarray:
     total = np.tensordot(weights, outputs, axes=1)
     if not gives_probabilities(network):
         return total
-    return calibrator_on_host(network).scores(total)
+    return _centered(network, calibrator_on_host(network).scores(total))
+
+
+def _score_weights(network: ClosedForm, W: np.ndarray) -> np.ndarray:
+    """The weights of `_scores`, where W (features × outputs) are those of the outputs."""
+    if not gives_probabilities(network):
+        return W
+    return _centered(network, calibrator_on_host(network).weights_of_scores(W))
+
+
+def _centered(network: Any, logits: np.ndarray) -> np.ndarray:
+    """The logits of several classes less their mean, which changes no probability."""
+    if logits.shape[1] == 1 or network.multilabel_:
+        return logits
+    return logits - logits.mean(axis=1, keepdims=True)
 
 
 def _averages(network: ClosedForm, scores: np.ndarray) -> np.ndarray:
@@ -196,16 +213,3 @@ def _averages(network: ClosedForm, scores: np.ndarray) -> np.ndarray:
     means = scores.mean(axis=0)
     one = is_classifier(network) and len(network.classes_) == 2 and len(means) == 1
     return np.concatenate([-means, means]) if one else means
-
-
-def _from_start(network: ClosedForm, start: np.ndarray, inputs: np.ndarray, W: np.ndarray) -> np.ndarray:
-    found = np.zeros(inputs.shape)
-    end = 0
-    for features, own in maps_of(network)[0]:
-        end += own.shape[0]
-        weights = W[end - own.shape[0] : end]
-        if isinstance(features, HiddenMap):
-            found += path_contributions(features, start, inputs, weights)[:, :, 0]
-        else:
-            found += (inputs - start) * weights[:, 0]
-    return found

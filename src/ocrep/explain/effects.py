@@ -128,7 +128,7 @@ def effect(model: Any, X: Any, column: Any, *, n_intervals: int = 32, output: An
     X : array-like or data frame of shape (n_samples, n_features)
         Rows, at least two.
     column : str or int
-        The name of the column, or its number.
+        The name of the column, or its place, from 0, if no column has such a name.
     n_intervals : int, default=32
         The largest number of intervals that the values of the column are cut into.
     output : int or label, default=None

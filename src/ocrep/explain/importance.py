@@ -140,7 +140,7 @@ def importance(
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Their targets.
     columns : sequence of str or int, default=None
-        Columns to permute, by name or number; None is all that the model uses. Those that say the same as one of them
+        Columns to permute, by name or place; None is all that the model uses. Those that say the same as one of them
         come with it.
     n_repeats : int, default=5
         How often each column is permuted.
@@ -205,8 +205,6 @@ def importance(
 
 
 def _targets(rows: Opened, y: Any) -> np.ndarray:
-    import pandas
-
     if y is None:
         raise DataError("Importance is a fall of the score, and a score needs the targets of the rows: give y.")
     found = np.asarray(y)
@@ -215,10 +213,17 @@ def _targets(rows: Opened, y: Any) -> np.ndarray:
     if rows.n_rows < _FEWEST_ROWS:
         told = f"X has {rows.n_rows} row{'' if rows.n_rows == 1 else 's'}"
         raise DataError(f"{told}, too few to permute: give at least {_FEWEST_ROWS}, better hundreds.")
-    gaps = int(np.count_nonzero(pandas.isna(found)))
+    check_no_gaps(found)
+    return found if is_classifier(rows.network) else found.astype(np.float64)
+
+
+def check_no_gaps(y: np.ndarray) -> None:
+    """Raise if a row has no target."""
+    import pandas
+
+    gaps = int(np.count_nonzero(pandas.isna(y)))
     if gaps:
         raise DataError(f"y has {gaps:,} gap{'' if gaps == 1 else 's'}: leave out the rows without a target.")
-    return found if is_classifier(rows.network) else found.astype(np.float64)
 
 
 def _scorer(network: Any, scoring: Any, y: np.ndarray) -> tuple[Any, str]:

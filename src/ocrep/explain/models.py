@@ -67,16 +67,19 @@ class Opened:
         return len(self.inputs)
 
     def column(self, name: Any) -> Column:
-        """A column by its name, or for arrays by its number."""
+        """A column by its name, which may be a number in pandas, or by its place."""
         names = [column.name for column in self.columns]
-        if isinstance(name, int | np.integer) and not isinstance(name, bool) and name not in names:
+        if str(name) in (*names, *self.left_out):
+            name = str(name)
+        if isinstance(name, int | np.integer) and not isinstance(name, bool):
             if not 0 <= int(name) < len(names):
                 raise DataError(f"Column {int(name)} is not there: the model has {len(names)} columns, from 0.")
             return self.columns[int(name)]
         if name in names:
             return self.columns[names.index(name)]
         if isinstance(name, str) and name in self.left_out:
-            raise DataError(f"Column {name!r} is not used by the model: it {self.left_out[name]}.")
+            reason = self.left_out[name].replace("ignored", "is ignored")
+            raise DataError(f"Column {name!r} is not used by the model: it {reason}.")
         raise DataError(f"The model knows no column {name!r}: {nearest(str(name), names)}")
 
 
@@ -175,6 +178,27 @@ def gives_probabilities(network: Any) -> bool:
     return is_classifier(network) and hasattr(network, "predict_proba")
 
 
+def answering_method(network: Any) -> str:
+    """The method that predicts numbers, or gives each class a probability or a score; "" if there is none."""
+    if not is_classifier(network):
+        return "predict"
+    by_pairs = getattr(network, "decision_function_shape", "ovr") == "ovo"  # scores of pairs of classes, as of SVC
+    known = ["predict_proba", *([] if by_pairs else ["decision_function"])]
+    return next((method for method in known if hasattr(network, method)), "")
+
+
+def _answers_of_another(network: Any, inputs: np.ndarray) -> np.ndarray:
+    """The answers of an estimator that is no network of ocrep, rows × outputs."""
+    method = answering_method(network)
+    if not method:
+        raise TypeError(
+            f"{type(network).__name__} names a class for each row, without a probability or a score for each class: an "
+            "effect needs one of them, and importance does not."
+        )
+    found: np.ndarray = getattr(network, method)(inputs).reshape(len(inputs), -1)
+    return np.hstack([-found, found]) if method == "decision_function" and found.shape[1] == 1 else found
+
+
 def learns_logarithm(model: Any) -> bool:
     """Whether the network of a table model has learned the logarithm of the target."""
     return getattr(model, "target_transform", None) is not None
@@ -221,8 +245,7 @@ class Answers:
         """The answers of the model, rows × outputs, and those of its members, members × rows × outputs."""
         network = self._rows.network
         if not isinstance(network, ClosedForm):
-            said = network.predict_proba(inputs) if gives_probabilities(network) else network.predict(inputs)
-            said = said.reshape(len(inputs), -1)
+            said = _answers_of_another(network, inputs)
             said = np.exp(said) if self._rows.logarithm else said
             return said, said[None]
         outputs, weights = member_outputs(network, inputs)

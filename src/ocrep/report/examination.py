@@ -228,7 +228,8 @@ class WorstRow:
     error : float
         The residual, or the probability that the model gave to the true label.
     reasons : list of tuple
-        The columns that added most to the prediction: name, value as text, and what it added.
+        The columns that added most to the prediction: name, value as text, and what it added. None where the model
+        is another estimator than a network.
     """
 
     row: int
@@ -273,7 +274,7 @@ class Examination:
     worst : list of WorstRow
         The rows with the largest errors.
     reasons_in : str
-        What the reasons of these rows are measured in.
+        What the reasons of these rows are measured in; "" if there are none, as of an estimator that is no network.
     calibration : list of dict
         For labels: groups of rows by the probability of the predicted label, with the share of right ones.
     trust : list of Finding
@@ -424,6 +425,9 @@ def examine(
     y = np.asarray(y)
     if y.ndim != 1 or len(y) < 1:
         raise ValueError("y must hold one target for each of at least one row.")
+    from ocrep.explain.importance import check_no_gaps
+
+    check_no_gaps(y)
     if hasattr(model, "coder_"):
         from ocrep.explain.models import exponential, learns_logarithm
         from ocrep.tables.frames import Frame
@@ -675,9 +679,15 @@ def accuracy(model: Any, X: Any, y: np.ndarray) -> float:
 
 
 def effects(model: Any, rows: ReadableRows, names: Sequence[str]) -> list[ColumnEffect]:
-    """What each of these columns does; those that are the same in all rows do nothing that could be shown."""
-    from ocrep import explain
+    """What each of these columns does; those that are the same in all rows do nothing that could be shown.
 
+    Nothing is shown of a classifier that only names classes.
+    """
+    from ocrep import explain
+    from ocrep.explain.models import answering_method
+
+    if not answering_method(getattr(model, "model_", model)):
+        return []
     if len(rows) > MOST_PERMUTED:
         rows = rows.take(_some(len(rows), MOST_PERMUTED))
     X, found = rows.X, []
@@ -801,11 +811,17 @@ def worst_rows(
 
 
 def reasons(model: Any, rows: ReadableRows, outputs: np.ndarray | None) -> tuple[list[dict[str, float]], str]:
-    """What each column adds to the prediction of each row; for labels, to the output of the label in `outputs`."""
+    """What each column adds to the prediction of each row; for labels, to the output of the label in `outputs`.
+
+    Nothing of an estimator that is no network, such as one of scikit-learn behind a coder of tables.
+    """
     from ocrep import explain
+    from ocrep.estimators.base import ClosedForm
 
     added: list[dict[str, float]] = [{} for _ in range(len(rows))]
     scale = ""
+    if not isinstance(getattr(model, "model_", model), ClosedForm):
+        return added, scale
     for output in [None] if outputs is None else list(np.unique(outputs)):
         own = np.arange(len(rows)) if outputs is None else np.flatnonzero(outputs == output)
         found = explain.contributions(model, rows.take(own).X, output=output)

@@ -124,7 +124,12 @@ def judged(found: Assessment) -> Finding:
 
 
 def roc_curves(model: ClosedForm, X: Any, y: np.ndarray) -> list[dict[str, Any]]:
-    """One curve for two classes, else one per class against all others, the most frequent first."""
+    """One curve for two classes, else one per class against all others, the most frequent first.
+
+    There is none of a classifier that only names classes.
+    """
+    if not hasattr(model, "predict_proba") and not hasattr(model, "decision_function"):
+        return []
     scores = model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
     scores = np.asarray(scores)
     if scores.ndim == 1:

@@ -429,13 +429,12 @@ def row_keys(columns: Sequence[Values], n_rows: int) -> np.ndarray:
     return keys
 
 
-def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), dates: str | None = None) -> ReadTable:
+def read_table(X: Any, *, ignore: Sequence[Any] = (), keep: Sequence[Any] = (), dates: str | None = None) -> ReadTable:
     """Read all columns of a frame, and find those that cannot tell anything."""
     frame = Frame.of(X)
     if not frame.n_rows:
         raise DataError("X has no rows.")
-    if isinstance(ignore, str) or isinstance(keep, str):
-        raise DataError("ignore and keep take lists of column names: put the name in a list.")
+    ignore, keep = column_names(ignore), column_names(keep)
     check_columns("X", (*ignore, *keep), list(frame.columns))
     if dates is not None:
         pick("dates", dates, dict.fromkeys(_DATE_OPTIONS))
@@ -470,6 +469,13 @@ def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), 
         help_with_ids = " Use keep=[…] for columns that are no ids after all." if ids else ""
         raise DataError(f"X has no column to learn from: {told}.{help_with_ids}")
     return ReadTable(list(frame.columns), frame.named, frame.n_rows, columns, left_out, gaps, numbered)
+
+
+def column_names(given: Sequence[Any]) -> list[str]:
+    """Names of columns as text, which those of pandas need not be."""
+    if isinstance(given, str):
+        raise DataError("ignore and keep take lists of column names: put the name in a list.")
+    return [str(name) for name in given]
 
 
 # ------------------------------------------------------------------------------
@@ -742,7 +748,8 @@ class TableCoder(TransformerMixin, Estimator):
         -------
         dict
             For each column that has such values, which rows have them. A number is far outside if it lies beyond the
-            range of training by more than a tenth of it.
+            range of training by more than a tenth of it. Texts are told where those of training repeat, and where rare
+            ones do not share a column.
         """
         found = {}
         for column, own in zip(self.columns_, values, strict=True):
@@ -752,6 +759,8 @@ class TableCoder(TransformerMixin, Estimator):
                 unknown = np.array([*(text not in known for text in own.texts), False])[own.codes]
                 # Rare texts share a column, so an unknown one is like those.
                 odd = unknown if not part.others else np.zeros(len(own.codes), dtype=bool)
+            elif isinstance(part, TargetCodes) and isinstance(own, Words):
+                odd = part.unknown(own)
             elif isinstance(part, Numbers | Dates) and not isinstance(own, Words):
                 beyond = 0.1 * (part.high - part.low)
                 odd = (own < part.low - beyond) | (own > part.high + beyond)

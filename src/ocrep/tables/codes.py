@@ -16,8 +16,8 @@ A row that taught the codes must not be coded by them: its own target is part of
 noise would then explain a third of the variance. `cross_fitted` gives each row the code of the other folds. It is
 centred by the mean of those folds, not by that of all rows, so that it does not tell which fold a row is in.
 
-What is stored is a hash of each text, not the text, and no category of weight below 2: cross-fitting never shows the
-model a code of such a category, so it counts as unknown. An unknown category has the code 0.
+What is stored is a hash of each text, not the text. Categories of weight below 2 have no code: cross-fitting never
+shows the model one, so they are coded as unknown ones, by 0.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class TargetCodes:
     """The codes of each category, one column for each target, and the logarithm of its weight."""
     names: list[str]
     """What is put after the name of the column to name the outputs."""
+    rare: Any = ()
+    """A hash of each category of training that has no code."""
 
     @classmethod
     def of(
@@ -52,9 +54,10 @@ class TargetCodes:
         """Learn the codes of categories of at least such a weight."""
         codes, total = _codes(words.codes, len(words.texts) + 1, targets, weight)
         keys = hashes([*words.texts, _GAP])
-        kept = np.flatnonzero((total > 0) & (total >= least - 1e-9))  # sums of scaled weights are rounded
+        enough = total >= least - 1e-9  # sums of scaled weights are rounded
+        kept = np.flatnonzero((total > 0) & enough)
         kept = kept[np.argsort(keys[kept])]
-        return cls(keys[kept], codes[kept], [*names, "_frequency"])
+        return cls(keys[kept], codes[kept], [*names, "_frequency"], keys[(total > 0) & ~enough])
 
     def __call__(self, words: Words) -> np.ndarray:
         """The codes of new rows."""
@@ -64,6 +67,12 @@ class TargetCodes:
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         known = self.keys[places] == keys
         return np.where(known[:, None], self.codes[places], 0.0)[words.codes]
+
+    def unknown(self, words: Words) -> np.ndarray:
+        """Which rows have a text that training did not have."""
+        keys = hashes(words.texts)
+        known = np.isin(keys, self.keys) | np.isin(keys, self.rare)
+        return np.append(~known, False)[words.codes]
 
 
 def without_each_fold(

@@ -125,12 +125,13 @@ def _on_one_split(
         yield name, _error(problem, np.asarray(other.predict(X_test)).reshape(len(y_test)), y_test), ""
     if rules is None or len(rules):
         chosen: dict[str, Any] = {"rules": rules, "task": problem.task, "random_state": seed}
-        known = np.isin(y_test, coded.y) if labels else slice(None)
+        known = np.isin(y_test, coded.y) if labels else np.ones(len(y_test), dtype=bool)
+        share = known.mean()  # the others are wrong, whatever is predicted
         with as_data_errors():
             table = compare_rules(coded.inputs, coded.y, test=(X_test[known], y_test[known]), details=True, **chosen)
         for name, line in table.iterrows():
             reason = line["reason"] if isinstance(line["reason"], str) else ""
-            yield f"γ by {name}", float(line["test_error"]), reason
+            yield f"γ by {name}", float(share * line["test_error"] + (1.0 - share)), reason
     for name, kind in (_LITERATURE[problem.task] if published else {}).items():
         try:
             predicted = kind(random_state=seed).fit(coded.inputs, coded.y).predict(X_test)
@@ -177,9 +178,10 @@ def _judged(found: dict[str, list[float]], test: float) -> tuple[Method, ...]:
 def holm(p_values: list[float]) -> list[float]:
     """Adjust p-values so that the probability of any false rejection is at most the level of the tests.
 
-    Holm (1979): the k-th smallest of m is multiplied by m − k + 1; no adjusted value is smaller than the one before.
+    Holm (1979): the k-th smallest of m is multiplied by m − k + 1; no adjusted value is smaller than the one before. A
+    p-value that is not known counts as 1.
     """
-    given = np.asarray(p_values, dtype=float)
+    given = np.nan_to_num(np.asarray(p_values, dtype=float), nan=1.0)
     order = np.argsort(given, kind="stable")
     adjusted = np.empty_like(given)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.arange(len(given), 0, -1) * given[order]))

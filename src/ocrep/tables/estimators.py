@@ -314,7 +314,8 @@ class _TableModel(Estimator):
         dict
             For each column with a text that training did not have, or with a number or date beyond the range of
             training by more than a tenth of it, the rows where it has such a value, as an array of bool. Empty if there
-            are none. The program counts and names them in `ocrep predict`.
+            are none. Texts are told where those of training repeat, unless it had rare ones among at most 40, which
+            share a column with unknown ones. The program counts and names the rows in `ocrep predict`.
 
         Examples
         --------

@@ -28,7 +28,7 @@ from ocrep.analysis.assessment import Advice, Assessment, Assessor
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.exceptions import RuleEdgeWarning
 from ocrep.rules import Rule
-from ocrep.tables.coder import ReadTable, read_table
+from ocrep.tables.coder import ReadTable, column_names, read_table
 from ocrep.tables.estimators import Coded, TableClassifier, TableRegressor
 from ocrep.tables.frames import Frame, kind_of
 from ocrep.tables.leaks import advice_on_ids, advice_on_leaks
@@ -394,12 +394,13 @@ def fit_table(
             raise ValueError("Of a file the target is the name of a column, without weights and groups: read it first.")
         return train_table(problem_of_file(data, target, settings, task=task), test=test, boosting=boosting).model
     frame = Frame.of(data)
+    settings = replace(settings, ignore=column_names(settings.ignore), keep=column_names(settings.keep))
     roles = {"target": target, "sample_weight": sample_weight, "groups": groups}
-    named = {role: name for role, name in roles.items() if isinstance(name, str)}
+    named = {role: str(name) for role, name in roles.items() if isinstance(name, str | int | np.integer)}
     check_columns("The frame", tuple(named.values()), list(frame.columns))
-    if isinstance(target, str) and target in settings.ignore:
+    if named.get("target") in settings.ignore:
         raise DataError(f"Column {target!r} is the target: it cannot be ignored.")
-    values = {role: frame.column(name) if role in named else roles[role] for role, name in roles.items()}
+    values = {role: frame.column(named[role]) if role in named else given for role, given in roles.items()}
     for role in ("sample_weight", "groups"):
         if role in named:
             values[role] = values[role].to_numpy(zero_copy_only=False)
@@ -409,5 +410,5 @@ def fit_table(
     rest = Frame(inputs, frame.n_rows, frame.named)
     part = Part(rest, values["target"], values["sample_weight"], values["groups"], named.get("target", ""))
     table = Table(part, frame.n_rows)
-    problem = _problem(table, target if isinstance(target, str) else "target", settings, task)
+    problem = _problem(table, part.target or "target", settings, task)
     return train_table(problem, test=test, boosting=boosting).model
