@@ -128,6 +128,22 @@ def test_the_verdict_is_graded():
     assert verdict(x, x + 0.1 * noise, gamma=0.0, **wrong) in ("beaten", "no_better")
 
 
+@pytest.mark.parametrize("given_out", ["in a row", "with gaps"])
+def test_the_model_that_is_tested_uses_the_columns_of_the_one_that_is_kept(rng, given_out):
+    # That these numbers are ids shows on all rows, and not on the part that the tested model learns from.
+    n = 60 if given_out == "in a row" else 300
+    step = np.arange(n) if given_out == "in a row" else np.sort(rng.choice(6500, n, replace=False))
+    frame = pd.DataFrame({"step": step, "x": rng.normal(size=n)})
+    frame["y"] = 5 * np.sin(6 * step / step.max()) + rng.normal(size=n)
+    model = fit_table(frame, "y", n_hidden=20, boosting=False)
+    assert model.left_out_["step"].startswith("is an id")
+    assert model.assessment_["models"]["network"]["r2"] < 0.3
+    assert [advice["code"] for advice in model.assessment_["advice"] if advice["code"] == "id"] == ["id"]
+    kept = fit_table(frame, "y", keep=["step"], n_hidden=20, boosting=False)
+    assert kept.left_out_ == {} and kept.assessment_["models"]["network"]["r2"] > 0.6
+    assert model.get_params()["ignore"] == () and model.get_params()["keep"] == ()
+
+
 def test_what_is_not_a_table():
     frame = table()
     with pytest.raises(ValueError, match="has no column 'z'"):

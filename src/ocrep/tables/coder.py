@@ -21,7 +21,7 @@ numbers and codes, but not codes whose first or last letters mean something.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, cast
 
@@ -302,22 +302,24 @@ _FEWEST_ROWS = 50  # of fewer rows it is not certain that a column is an id, or 
 _COINCIDENCES = 5.0
 
 
-def _why_not(kind: Kind, values: Values, name: str) -> str:
-    """Why a column tells nothing; an empty text if it may."""
+def _is_constant(values: Values) -> bool:
+    if is_missing(values).any():
+        return False
+    return bool(np.ptp(values.codes if isinstance(values, Words) else values) == 0)
+
+
+def _why_id(kind: Kind, values: Values, name: str) -> str:
+    """Why a column is an id, which tells nothing; an empty text if it is none."""
     missing = is_missing(values)
     n_present = int((~missing).sum())
     if isinstance(values, Words):
         texts = values.some(np.flatnonzero(~missing)).texts
-        if len(texts) == 1 and n_present == len(missing):
-            return "is constant"
         unique = n_present >= _FEWEST_ROWS and len(texts) >= 0.95 * n_present
         codes = unique and np.mean([_TOKEN.fullmatch(text.strip()[:100]) is not None for text in texts[:1000]]) > 0.9
         if codes and not _have_marks(texts):
             return f"is an id: {len(texts):,} different codes in {n_present:,} rows"
         return ""
     present = values[~missing]
-    if present.min() == present.max() and n_present == len(missing):
-        return "is constant"
     if kind != "number" or n_present < _FEWEST_ROWS or np.any(present != np.floor(present)):
         return ""
     if len(np.unique(present)) < n_present:
@@ -426,8 +428,19 @@ def row_keys(columns: Sequence[Values], n_rows: int) -> np.ndarray:
     return keys
 
 
-def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), dates: str | None = None) -> ReadTable:
-    """Read all columns of a frame, and find those that cannot tell anything."""
+def read_table(
+    X: Any,
+    *,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    dates: str | None = None,
+    left_out: Mapping[str, str] | None = None,
+) -> ReadTable:
+    """Read all columns of a frame, and find those that cannot tell anything.
+
+    Of rows that are a part of a table, `left_out` are the columns that are left out of the whole of it, with the
+    reasons: a part may be too small to show that a column is an id.
+    """
     frame = Frame.of(X)
     if not frame.n_rows:
         raise DataError("X has no rows.")
@@ -436,7 +449,8 @@ def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), 
     check_columns("X", (*ignore, *keep), list(frame.columns))
     if dates is not None:
         pick("dates", dates, dict.fromkeys(_DATE_OPTIONS))
-    columns, left_out, gaps, numbered = [], dict.fromkeys(ignore, "ignored"), {}, {}
+    whole, left_out = left_out, dict.fromkeys(ignore, "ignored")
+    columns, gaps, numbered = [], {}, {}
     for place, (name, column) in enumerate(frame.columns.items()):
         if name in left_out:
             continue
@@ -449,7 +463,11 @@ def read_table(X: Any, *, ignore: Sequence[str] = (), keep: Sequence[str] = (), 
             continue
         ranks = categories_of(column) if kind == "rank" else None
         values = values_of(column, kind, name, ranks)
-        reason = "" if name in keep else _why_not(kind, values, name)
+        reason = ""
+        if name not in keep and _is_constant(values):
+            reason = "is constant"
+        elif name not in keep:
+            reason = _why_id(kind, values, name) if whole is None else whole.get(name, "")
         if reason:
             left_out[name] = reason
             if isinstance(values, np.ndarray) and np.nanmin(values) < np.nanmax(values):

@@ -9,7 +9,7 @@ would be predicted by its copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
@@ -239,8 +239,11 @@ class _TableModel(Linked, Drawn):
             self._fit_table(open_table(X, y, sample_weight, groups))
         return self
 
-    def _fit_table(self, table: Table) -> Coded:
-        """Fit to a table that has been opened; gives the rows that the model was trained on, or a sample of them."""
+    def _fit_table(self, table: Table, left_out: Mapping[str, str] | None = None) -> Coded:
+        """Fit to a table that has been opened; gives the rows that the model was trained on, or a sample of them.
+
+        `left_out` are the columns that are not used, with the reasons, where that was decided on more rows.
+        """
         random = random_numbers(self.random_state)
         seed = int(random.randint(2**31 - 1))
         network = self._network(seed)
@@ -250,7 +253,7 @@ class _TableModel(Linked, Drawn):
             raise ValueError(f"model={network!r} needs all rows in memory: give a frame, or leave model= out.")
         frame, y, weight, groups = self._rows(table.sample)
         y = self._as_learned(y)
-        read = read_table(frame, ignore=self.ignore, keep=self.keep, dates=self.dates)
+        read = read_table(frame, ignore=self.ignore, keep=self.keep, dates=self.dates, left_out=left_out)
         read.check_not(y)
         n_folds = self._n_folds(network)
         if table.in_memory:

@@ -240,9 +240,10 @@ def _with_kinds_of_all_rows(
 
 def read_of(problem: Problem) -> tuple[ReadTable, np.ndarray]:
     """The columns and targets of a problem's rows, or of the sample of them."""
-    frame, y, _, _ = problem.model()._rows(problem.table.sample)
     settings = problem.settings
-    return read_table(frame, ignore=settings.ignore, keep=settings.keep, dates=settings.dates), y
+    with as_data_errors():
+        frame, y, _, _ = problem.model()._rows(problem.table.sample)
+        return read_table(frame, ignore=settings.ignore, keep=settings.keep, dates=settings.dates), y
 
 
 # ------------------------------------------------------------------------------
@@ -261,16 +262,16 @@ def train_table(
 
     With `test=0` no rows are held out: the model is trained once, and not assessed.
     """
-    found = assessed = held = None
+    found = assessed = held = left_out = None
     table = problem.table
     if test > 0:
+        left_out, ids = _left_out_of_all_rows(problem)
         training, blocks = divided(problem, test)
         progress("Training on the training part", 0, None)
         assessed = problem.model()
-        coded, seconds = fit_quietly(assessed, training)
+        coded, seconds = fit_quietly(assessed, training, left_out)
         progress("Testing", 0, None)
         leaks = advice_on_leaks(coded.read, coded.y, labels=problem.labels)
-        ids = advice_on_ids(coded.read, coded.y, labels=problem.labels)
         assessor = assessor_of(problem, assessed, coded, boosting=boosting)
         n_test = 0
         for part in blocks:
@@ -286,7 +287,7 @@ def train_table(
     if on_all_rows:
         progress("Training on all rows", 0, None)
         model = problem.model()
-        on_all, seconds = fit_quietly(model, table)
+        on_all, seconds = fit_quietly(model, table, left_out)
         coded = on_all if assessed is None else coded
         n_rows = on_all.n_rows
     assert model is not None
@@ -299,12 +300,24 @@ def train_table(
     return Trained(model, read, found, held, assessed, coded, n_rows, n_dropped, n_train, on_all_rows, seconds)
 
 
-def fit_quietly(model: TableModel, table: Table) -> tuple[Coded, float]:
-    """Fit a model, and give the rows that it learned from and the seconds that it took."""
+def _left_out_of_all_rows(problem: Problem) -> tuple[dict[str, str], list[Advice]]:
+    """The columns that are not used, with the reasons, and advice on ids.
+
+    Decided once, or the model that is tested could use a column that the one kept does not.
+    """
+    read, y = read_of(problem)
+    return read.left_out, advice_on_ids(read, y, labels=problem.labels)
+
+
+def fit_quietly(model: TableModel, table: Table, left_out: Mapping[str, str] | None = None) -> tuple[Coded, float]:
+    """Fit a model, and give the rows that it learned from and the seconds that it took.
+
+    `left_out` are the columns that are not used, with the reasons, as decided on more rows; None decides on these.
+    """
     start = perf_counter()
     with as_data_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuleEdgeWarning)  # the assessment says what is wrong
-        coded = model._fit_table(table)
+        coded = model._fit_table(table, left_out)
     return coded, perf_counter() - start
 
 
