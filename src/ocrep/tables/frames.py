@@ -29,6 +29,7 @@ from sklearn.utils import check_array
 
 from ocrep._files.convert import (
     DATE_KINDS,
+    LEADING_ZERO,
     DateKind,
     as_kind,
     booleans_of,
@@ -55,7 +56,6 @@ _NAMED_MONTH = re.compile(
     rf"(?:[a-z]{{3,9}},? )?(?:\d\d?[ ./-]?{_MONTH}|{_MONTH} \d\d?(?=\D)),?[ ./'-]?(?:\d{{4}}|\d\d)(?:\D.*)?",
     re.IGNORECASE,
 )
-_LEADING_ZERO = r"^\s*[+-]?0\d"
 _LOOKED_AT = 1000  # texts that are looked at before they are said to be dates of no known form
 
 
@@ -247,7 +247,7 @@ def _kind_of_texts(words: Any, name: str, order: str | None) -> Kind:
     if not len(words):
         return "empty"
     # 007 is a code: as a number it would be the same as 7.
-    if numbers_of(words) is not None and not pc.any(pc.match_substring_regex(words, _LEADING_ZERO)).as_py():
+    if numbers_of(words) is not None and not pc.any(pc.match_substring_regex(words, LEADING_ZERO)).as_py():
         return "number"
     if booleans_of(words) is not None:
         return "boolean"
