@@ -144,6 +144,14 @@ def test_the_model_that_is_tested_uses_the_columns_of_the_one_that_is_kept(rng, 
     assert kept.assessment_["models"]["network"]["r2"] > 0.6
 
 
+def test_advice_about_odd_numbers_names_no_option_of_the_program(rng):
+    frame = pd.DataFrame({"size": rng.normal(size=200).round(4).astype(str), "y": rng.normal(size=200)})
+    frame.loc[7, "size"] = "?"
+    model = fit_table(frame, "y", n_hidden=5, boosting=False)
+    (sentence,) = (one["sentence"] for one in model.assessment_["advice"] if one["code"] == "near_numbers")
+    assert sentence.endswith("holds '?' in row 8: write numbers as 1234.5, and leave gaps empty.")
+
+
 def test_what_is_not_a_table():
     frame = table()
     with pytest.raises(ValueError, match="has no column 'z'"):

@@ -423,3 +423,18 @@ def test_labels_are_compared_with_their_shares_on_the_same_rows(classes):
     model = TableClassifier(PinvClassifierCV("quick", random_state=0), random_state=0).fit(X, y)
     network, constant = (one["log_loss"] for one in model.assessment_["models"].values())
     assert abs(network - constant) < 0.01
+
+
+@quiet
+def test_decimals_with_an_odd_value_are_no_id_and_the_value_is_named(rng):
+    numbers = rng.normal(size=200)
+    texts = pd.Series([f"{number:.4f}" for number in numbers])
+    texts[7] = "?"
+    frame = pd.DataFrame({"size": texts, "other": rng.normal(size=200)})
+    with pytest.warns(UserWarning, match=r"'size' became text, because it holds '\?' in row 8: .* leave gaps empty\."):
+        model = TableRegressor(Ridge(), random_state=0).fit(frame, numbers)
+    assert model.left_out_ == {}
+    texts[:] = [str(number) for number in range(200)]
+    texts[7] = "?"
+    ids = TableRegressor(Ridge(), random_state=0).fit(frame.assign(size=texts), numbers)
+    assert ids.left_out_["size"].startswith("is an id")

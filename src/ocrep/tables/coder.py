@@ -298,6 +298,7 @@ _ORDER_WORDS = {
 }
 _WORDS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TOKEN = re.compile(r"[\w.:{}#-]*\d[\w.:{}#-]*")
+_NUMBER = re.compile(r"[+-]?(?!0\d)(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _FEWEST_ROWS = 50  # of fewer rows it is not certain that a column is an id, or the target again
 _COINCIDENCES = 5.0
 
@@ -312,23 +313,36 @@ def _why_id(kind: Kind, values: Values, name: str) -> str:
     """Why a column is an id, which tells nothing; an empty text if it is none."""
     missing = is_missing(values)
     n_present = int((~missing).sum())
+    if n_present < _FEWEST_ROWS:
+        return ""
     if isinstance(values, Words):
         texts = values.some(np.flatnonzero(~missing)).texts
-        unique = n_present >= _FEWEST_ROWS and len(texts) >= 0.95 * n_present
-        codes = unique and np.mean([_TOKEN.fullmatch(text.strip()[:100]) is not None for text in texts[:1000]]) > 0.9
-        if codes and not _have_marks(texts):
-            return f"is an id: {len(texts):,} different codes in {n_present:,} rows"
+        if len(texts) < 0.95 * n_present:
+            return ""
+        if 2 * len(_numbers_among(texts[:1000])) > len(texts[:1000]):  # numbers, but for a word such as "?"
+            is_id = _are_given_out(_numbers_among(texts), name)
+        else:
+            tokens = [_TOKEN.fullmatch(text.strip()[:100]) is not None for text in texts[:1000]]
+            is_id = bool(np.mean(tokens) > 0.9) and not _have_marks(texts)
+        return f"is an id: {len(texts):,} different codes in {n_present:,} rows" if is_id else ""
+    if kind != "number" or not _are_given_out(values[~missing], name):
         return ""
-    present = values[~missing]
-    if kind != "number" or n_present < _FEWEST_ROWS or np.any(present != np.floor(present)):
-        return ""
-    if len(np.unique(present)) < n_present:
-        return ""
-    # Numbers that are drawn from so narrow a range would coincide now and then: these were given out.
-    given_out = n_present**2 / (2 * (np.ptp(present) + 1)) > _COINCIDENCES
+    return f"is an id: a different whole number in each of {n_present:,} rows"
+
+
+def _numbers_among(texts: Sequence[str]) -> np.ndarray:
+    """Those of some texts that are numbers, and not codes such as 007."""
+    return np.array([float(text) for text in texts if _NUMBER.fullmatch(text.strip())])
+
+
+def _are_given_out(numbers: np.ndarray, name: str) -> bool:
+    """Whether numbers are ids: whole, all different, and called so or too dense to be so by chance."""
+    if np.any(numbers != np.floor(numbers)) or len(np.unique(numbers)) < len(numbers):
+        return False
     called = {word.lower() for word in _WORDS_OF_NAME.findall(name)}
-    is_id = bool(_ID_WORDS & called) or (given_out and not _ORDER_WORDS & called)
-    return f"is an id: a different whole number in each of {n_present:,} rows" if is_id else ""
+    # Numbers that are drawn from so narrow a range would coincide now and then: these were given out.
+    dense = len(numbers) ** 2 / (2 * (np.ptp(numbers) + 1)) > _COINCIDENCES
+    return bool(_ID_WORDS & called) or (bool(dense) and not _ORDER_WORDS & called)
 
 
 def _have_marks(codes: list[str]) -> bool:

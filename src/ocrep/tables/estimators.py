@@ -9,7 +9,9 @@ would be predicted by its copy.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
@@ -34,9 +36,10 @@ from ocrep.estimators import PinvClassifierCV, PinvRegressorCV
 from ocrep.estimators.base import ClosedForm, available_if
 from ocrep.estimators.summary import Summary
 from ocrep.rules import resolve
-from ocrep.tables.coder import ReadTable, TableCoder, read_table, row_keys
+from ocrep.tables.coder import FEW_CATEGORIES, ReadTable, TableCoder, read_table, row_keys
 from ocrep.tables.codes import hashes
-from ocrep.tables.frames import Frame
+from ocrep.tables.frames import Frame, Words
+from ocrep.tables.misread import misread
 from ocrep.tables.rows import CodedRows, Part, Table, open_table
 from ocrep.tables.targets import target_of
 
@@ -93,6 +96,15 @@ class Coded(NamedTuple):
     weight: np.ndarray | None
     n_rows: int
     """All rows that it learned from."""
+
+
+def _warn_of_numbers_as_text(read: ReadTable) -> None:
+    """Warn of columns of many numbers that a few odd values made text; few of them are categories, if need be."""
+    for column in read.columns:
+        if isinstance(column.values, Words) and len(column.values.texts) > FEW_CATEGORIES:
+            found = misread(column.name, column.values.texts, column.values.codes)
+            if found is not None:  # the changes are options of the program
+                warnings.warn(replace(found, change={}).sentence(), stacklevel=3)
 
 
 class _FoldsByHash:
@@ -236,7 +248,8 @@ class _TableModel(Linked, Drawn):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self._fit_table(open_table(X, y, sample_weight, groups))
+            coded = self._fit_table(open_table(X, y, sample_weight, groups))
+        _warn_of_numbers_as_text(coded.read)
         return self
 
     def _fit_table(self, table: Table, left_out: Mapping[str, str] | None = None) -> Coded:

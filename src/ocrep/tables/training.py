@@ -405,7 +405,7 @@ def fit_table(
     if isinstance(data, str | os.PathLike):
         if sample_weight is not None or groups is not None or not isinstance(target, str):
             raise ValueError("Of a file the target is the name of a column, without weights and groups: read it first.")
-        return train_table(problem_of_file(data, target, settings, task=task), test=test, boosting=boosting).model
+        return _trained(problem_of_file(data, target, settings, task=task), test, boosting)
     frame = Frame.of(data)
     roles = {"target": target, "sample_weight": sample_weight, "groups": groups}
     named = {role: name for role, name in roles.items() if isinstance(name, str)}
@@ -422,5 +422,10 @@ def fit_table(
     rest = Frame(inputs, frame.n_rows, frame.named)
     part = Part(rest, values["target"], values["sample_weight"], values["groups"], named.get("target", ""))
     table = Table(part, frame.n_rows)
-    problem = _problem(table, target if isinstance(target, str) else "target", settings, task)
-    return train_table(problem, test=test, boosting=boosting).model
+    return _trained(_problem(table, target if isinstance(target, str) else "target", settings, task), test, boosting)
+
+
+def _trained(problem: Problem, test: float, boosting: bool) -> TableModel:
+    # What would read odd numbers are options of the program: here, the advice is to write them otherwise.
+    advice = tuple(replace(one, change={}) for one in problem.advice)
+    return train_table(replace(problem, advice=advice), test=test, boosting=boosting).model
