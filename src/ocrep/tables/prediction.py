@@ -20,7 +20,7 @@ from ocrep._rows.checks import MANY_LABELS
 from ocrep.tables.estimators import TableClassifier, TableRegressor
 from ocrep.tables.frames import Frame, Kind, Words, is_missing, values_of, whole_array
 from ocrep.tables.rows import Progress, silent
-from ocrep.tables.training import UsageError
+from ocrep.tables.training import UsageError, as_data_errors
 
 CSV_DIGITS = 6
 _SEVERAL = "The model predicts several targets, and a file has one column for them: predict in Python."
@@ -282,7 +282,9 @@ def _predicted(
         raise UsageError(_SEVERAL)
     added: dict[str, np.ndarray] = {"prediction": predicted}
     if interval is not None:
-        added |= dict(zip(("lower", "upper"), model.predict_interval(rows, interval).T, strict=True))
+        with as_data_errors():  # few rows of training have no interval of a high coverage
+            ends = model.predict_interval(rows, interval)
+        added |= dict(zip(("lower", "upper"), ends.T, strict=True))
     if proba:
         names = [f"probability_{label}" for label in model.classes_]
         added |= dict(zip(names, model.predict_proba(rows).T, strict=True))
