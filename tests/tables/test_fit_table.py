@@ -82,6 +82,18 @@ def test_weights_and_groups_are_columns_or_values():
     assert one.assessment_["n_test"] == other.assessment_["n_test"]
 
 
+def test_groups_with_gaps_and_too_few_groups_are_refused_in_a_sentence():
+    frame = table()
+    towns = [None, *["a", "b", "c", "d", "e"] * 39, "a", "b", "c", "d"]
+    for groups, data in ((towns, frame), ("town", frame.assign(town=towns))):
+        with pytest.raises(ValueError, match=r"groups has a gap in row 1: give each row a group\."):
+            fit_table(data, "y", groups=groups)
+    with pytest.raises(ValueError, match=r"There are 2 groups, and with test=0.3 fewer than two .* or test=0\."):
+        fit_table(frame, "y", groups=["a", "b"] * 100)
+    with pytest.raises(ValueError, match="All rows are of one group"):
+        fit_table(frame, "y", groups=["a"] * 200)
+
+
 def test_labels_weights_and_advice_in_words_of_python():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((1500, 2))

@@ -63,15 +63,21 @@ def random_folds(keys: np.ndarray, strata: np.ndarray, n_folds: int, random: np.
     return fold[inverse]
 
 
-def folds_of_groups(groups: Any, n_folds: int) -> np.ndarray:
-    """A fold for each row: rows of a group are in one fold, and folds have about equal sizes."""
+def numbered_groups(groups: Any) -> np.ndarray:
+    """The number of each row's group, from 0; there must be two at least."""
     numbers, known = pandas.factorize(np.asarray(groups))
     if (numbers < 0).any():
         raise DataError(f"groups has a gap in row {np.argmax(numbers < 0) + 1}: give each row a group.")
     if len(known) < 2:
         raise DataError("All rows are of one group, and whole groups are held out: give rows of more groups.")
+    return numbers
+
+
+def folds_of_groups(groups: Any, n_folds: int) -> np.ndarray:
+    """A fold for each row: rows of a group are in one fold, and folds have about equal sizes."""
+    numbers = numbered_groups(groups)
     fold = np.empty(len(numbers), dtype=np.intp)
-    splits = GroupKFold(min(n_folds, len(known))).split(numbers, groups=numbers)
+    splits = GroupKFold(min(n_folds, numbers.max() + 1)).split(numbers, groups=numbers)
     for number, (_, held_out) in enumerate(splits):
         fold[held_out] = number
     return fold

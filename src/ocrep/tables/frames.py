@@ -182,6 +182,8 @@ def of_pandas(name: str, series: Any) -> Any:
         series = series.dt.to_timestamp()
     elif isinstance(dtype, pandas.SparseDtype):
         series = series.sparse.to_dense()
+    elif isinstance(dtype, np.dtype) and not dtype.isnative:  # bytes in the order of other machines, as in FITS files
+        series = series.astype(dtype.newbyteorder("="))
     elif isinstance(dtype, pandas.CategoricalDtype) and isinstance(dtype.categories.dtype, pandas.IntervalDtype):
         series = series.cat.rename_categories([str(interval) for interval in dtype.categories])
     try:

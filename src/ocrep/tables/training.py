@@ -29,7 +29,7 @@ from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, Pi
 from ocrep.exceptions import RuleEdgeWarning
 from ocrep.rules import Rule
 from ocrep.tables.coder import ReadTable, read_table
-from ocrep.tables.estimators import Coded, TableClassifier, TableRegressor
+from ocrep.tables.estimators import Coded, TableClassifier, TableRegressor, numbered_groups
 from ocrep.tables.frames import Frame, kind_of
 from ocrep.tables.leaks import advice_on_ids, advice_on_leaks
 from ocrep.tables.misread import misread
@@ -344,7 +344,14 @@ def _split(y: np.ndarray, groups: Any, test: float, seed: int, *, labels: bool) 
         raise DataError(f"A test part of {test:g} leaves too few of {n_rows} rows: use another share, or more rows.")
     rows = np.arange(n_rows)
     if groups is not None:
-        return next(GroupShuffleSplit(1, test_size=test, random_state=seed).split(rows, groups=groups))
+        numbers = numbered_groups(groups)
+        n_groups = int(numbers.max()) + 1
+        if n_groups - np.ceil(test * n_groups) < 2:
+            raise DataError(
+                f"There are {n_groups} groups, and with test={test:g} fewer than two of them are left to train on: "
+                "give rows of more groups, or test=0."
+            )
+        return next(GroupShuffleSplit(1, test_size=test, random_state=seed).split(rows, groups=numbers))
     if not labels:
         mine, others = train_test_split(rows, test_size=n_test, random_state=seed)
         return np.sort(mine), np.sort(others)
