@@ -438,3 +438,14 @@ def test_decimals_with_an_odd_value_are_no_id_and_the_value_is_named(rng):
     texts[7] = "?"
     ids = TableRegressor(Ridge(), random_state=0).fit(frame.assign(size=texts), numbers)
     assert ids.left_out_["size"].startswith("is an id")
+
+
+def test_a_target_may_be_a_frame_of_one_column(rng):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + rng.normal(size=60)
+    wanted = TableRegressor(Ridge(), random_state=0).fit(X, y).predict(X)
+    for target in (polars.DataFrame({"y": y}), pa.table({"y": y}), polars.Series(y)):
+        np.testing.assert_array_equal(TableRegressor(Ridge(), random_state=0).fit(X, target).predict(X), wanted)
+    for targets in (polars.DataFrame({"y": y, "z": y}), pa.table({"y": y, "z": y})):
+        with pytest.raises(ValueError, match=r"y has the shape \(60, 2\), but a table has one target"):
+            TableRegressor(Ridge()).fit(X, targets)
