@@ -172,6 +172,15 @@ def test_any_name_of_a_column(column):
     assert model.coder_.get_feature_names_out()[0].startswith(column)
 
 
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4"])
+def test_bytes_may_be_in_the_order_of_another_machine(dtype):
+    X = np.column_stack([NUMBER, np.round(NOISE * 100)])
+    wanted = TableRegressor(Ridge(), random_state=0).fit(X, TARGET).predict(X)
+    for rows in (X.astype(dtype), pd.DataFrame(X, columns=["x0", "x1"]).astype(dtype)):
+        found = TableRegressor(Ridge(), random_state=0).fit(rows, TARGET.astype(">f8")).predict(rows)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
 def test_names_that_are_numbers_are_found_again():
     frame = pd.DataFrame({0: TEXT, 1: NOISE})
     model = TableRegressor(Ridge(), random_state=0).fit(frame, TARGET)
