@@ -330,3 +330,17 @@ def test_codes_that_begin_with_0_are_texts_in_csv_files_too(tmp_path, rng):
         model = train_table(problem, test=0).model
         assert model.classes_.tolist() == ["01", "02", "10"]
         assert {column.name: column.kind for column in model.coder_.columns_} == kinds
+
+
+def test_categories_of_dates_are_dates_in_every_file(tmp_path, rng):
+    days = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 30, 200), unit="D"))
+    frame = pd.DataFrame({"day": days.astype("category"), "x": rng.normal(size=200)})
+    frame["y"] = days.dt.day + frame["x"]
+    frame.to_feather(tmp_path / "t.feather")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model = TableRegressor(Ridge(), random_state=0).fit(scan(tmp_path / "t.csv", target="y"))
+    for source in ("t.csv", "t.feather"):
+        fitted = ocrep.fit_table(tmp_path / source, "y", n_hidden=5, test=0)
+        assert {column.name: column.kind for column in fitted.coder_.columns_} == {"day": "date", "x": "number"}
+        predict_file(model, tmp_path / source, tmp_path / "p.csv", digits=17)
+        np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["prediction"], model.predict(frame), rtol=1e-9)

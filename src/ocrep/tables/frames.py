@@ -207,9 +207,12 @@ def of_pandas(name: str, series: Any) -> Any:
 
 
 def whole_array(column: Any) -> Any:
-    """A column as one array, of types that all versions of Arrow compute with."""
+    """A column as one array, of types that all versions of Arrow compute with; categories of dates are dates."""
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.unify_dictionaries().combine_chunks()
+    if types.is_dictionary(column.type) and types.is_temporal(column.type.value_type):
+        # As texts they would depend on the unit of time, and on how a CSV file writes them.
+        column = column.dictionary_decode()
     if isinstance(column.type, pyarrow.BaseExtensionType):
         column = column.storage
     return column.cast(pyarrow.large_string()) if types.is_string_view(column.type) else column
