@@ -40,7 +40,6 @@ from ocrep._files.formats import DataError, check_columns
 from ocrep._layers.columns import date_part
 from ocrep._layers.random_layer import Drawn, check_size
 from ocrep._linalg.folds import mixed
-from ocrep._rows.checks import MANY_LABELS
 from ocrep.tables.codes import TargetCodes, cross_fitted, hashes, indicators, without_each_fold
 from ocrep.tables.frames import (
     Frame,
@@ -53,6 +52,7 @@ from ocrep.tables.frames import (
     some_rows,
     values_of,
 )
+from ocrep.tables.targets import guess_task, target_of
 
 FEW_CATEGORIES = 40
 FEWER_CATEGORIES = 10  # where most of them are rare
@@ -534,7 +534,7 @@ class TableCoder(TransformerMixin, Drawn):
         the column. "drop" leaves all columns of dates out.
     target : {"auto", "numbers", "labels"}, default="auto"
         What y holds. "auto": texts and booleans are labels, and so are at most 20 different whole numbers with five
-        rows for each on average.
+        rows for each on average; other numbers, also if they are written as text or as `Decimal`, are quantities.
     sample_rows : int, default=100_000
         If there are more rows, the coder learns from a random sample of this size.
     random_state : int, RandomState or None, default=None
@@ -602,7 +602,7 @@ class TableCoder(TransformerMixin, Drawn):
         ----------
         X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or array of shape (n_samples, n_features)
             The rows.
-        y : array-like of shape (n_samples,), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Targets, which texts of many values are coded by; without them only their frequency and letters are.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0, as numbers of equal rows.
@@ -625,7 +625,7 @@ class TableCoder(TransformerMixin, Drawn):
         ----------
         X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or array of shape (n_samples, n_features)
             The rows.
-        y : array-like of shape (n_samples,), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Targets, which texts of many values are coded by; without them only their frequency and letters are.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0, as numbers of equal rows.
@@ -818,25 +818,20 @@ class TableCoder(TransformerMixin, Drawn):
         if y is None:
             return np.zeros((n_rows, 0)), []
         y = np.asarray(y)
-        if len(y) != n_rows:
-            raise ValueError(f"y has {len(y)} values, but X has {n_rows} rows.")
-        if self.target == "labels" or (self.target == "auto" and _are_labels(y)):
-            return indicators(y, MOST_CLASSES)
-        return y.reshape(n_rows, -1).astype(np.float64), ["_mean"]
+        if y.ndim == 2 and y.shape[1] > 1:
+            several = [self._targets(column, n_rows) for column in y.T]
+            names = [f"{name}_{i}" for i, (_, own) in enumerate(several) for name in own]
+            return np.hstack([codes for codes, _ in several]), names
+        labels = self.target == "labels" or (self.target == "auto" and guess_task(y)[0] == "classification")
+        values, rows = target_of(y, n_rows, labels=labels, drop_missing=True, whole=False)
+        if len(rows) < n_rows:
+            raise DataError(f"y has no value in {n_rows - len(rows):,} of {n_rows:,} rows: leave these rows out.")
+        return indicators(values, MOST_CLASSES) if labels else (values.reshape(-1, 1), ["_mean"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
-
-
-def _are_labels(y: np.ndarray) -> bool:
-    if y.dtype.kind not in "iuf":
-        return True
-    if np.any(y != np.floor(y)):
-        return False
-    n_different = len(np.unique(y))
-    return n_different <= MANY_LABELS and len(y) >= 5 * n_different
 
 
 def _as_counts(sample_weight: Any, n_rows: int) -> np.ndarray:
