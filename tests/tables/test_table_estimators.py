@@ -14,7 +14,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ocrep import PinvClassifierCV, PinvRegressorCV, TableClassifier, TableRegressor, load_model, save_model
+from ocrep import (
+    PinvClassifierCV,
+    PinvRegressor,
+    PinvRegressorCV,
+    TableClassifier,
+    TableRegressor,
+    load_model,
+    save_model,
+)
 from ocrep._files.formats import DataError
 from ocrep.datasets import load_penguins
 from ocrep.tables import TableCoder
@@ -449,3 +457,13 @@ def test_a_target_may_be_a_frame_of_one_column(rng):
     for targets in (polars.DataFrame({"y": y, "z": y}), pa.table({"y": y, "z": y})):
         with pytest.raises(ValueError, match=r"y has the shape \(60, 2\), but a table has one target"):
             TableRegressor(Ridge()).fit(X, targets)
+
+
+def test_too_few_rows_for_the_folds_of_a_network_are_counted(rng):
+    X, y = rng.normal(size=(5, 3)), np.arange(5.0)
+    network = PinvRegressor(3, random_state=0)
+    with pytest.raises(ValueError, match=r"X has 2 rows: give at least 3, one for each fold\."):
+        TableRegressor(network).fit(X[:2], y[:2])
+    with pytest.raises(ValueError, match=r"X has 2 different rows: give at least 3"):
+        TableRegressor(network).fit(X[[0, 1, 0, 1]], y[:4])
+    assert TableRegressor(network).fit(X[:3], y[:3]).predict(X).shape == (5,)

@@ -146,6 +146,12 @@ def _reads_folds(network: Any) -> bool:
     return isinstance(network, PinvRegressorCV | PinvClassifierCV) or resolve(network.gamma).reads == "folds"
 
 
+def _fills_folds(network: Any) -> bool:
+    """Whether a network needs rows in each of its folds: a stack takes fewer folds."""
+    is_stack = isinstance(network, PinvRegressorCV | PinvClassifierCV)
+    return isinstance(network, ClosedForm) and not is_stack and _reads_folds(network)
+
+
 def _cross_validated(model: Any, y: np.ndarray, weight: Any) -> dict[str, Any] | None:
     """The scores of a network on the folds that chose it, beside those of a constant; None if they are not known."""
     if not isinstance(model, ClosedForm):
@@ -277,6 +283,9 @@ class _TableModel(Linked, Drawn):
         n_folds = self._n_folds(network)
         if table.in_memory:
             fold = self._folds(read, y, groups, n_folds, random)
+            if groups is None and _fills_folds(network) and fold.max() + 1 < n_folds:
+                rows = "rows" if len(y) == fold.max() + 1 else "different rows"
+                raise DataError(f"X has {fold.max() + 1} {rows}: give at least {n_folds}, one for each fold.")
         else:
             fold_of = _FoldsByHash.of(groups, n_folds, seed)
             fold = fold_of(read.row_keys(), groups)
