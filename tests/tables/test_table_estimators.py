@@ -20,6 +20,7 @@ from ocrep import (
     PinvRegressorCV,
     TableClassifier,
     TableRegressor,
+    fit_table,
     load_model,
     save_model,
 )
@@ -467,3 +468,22 @@ def test_too_few_rows_for_the_folds_of_a_network_are_counted(rng):
     with pytest.raises(ValueError, match=r"X has 2 different rows: give at least 3"):
         TableRegressor(network).fit(X[[0, 1, 0, 1]], y[:4])
     assert TableRegressor(network).fit(X[:3], y[:3]).predict(X).shape == (5,)
+
+
+@pytest.mark.parametrize(
+    "names", [pd.Index(["b"]), np.array(["b"]), {"b"}, ["b"]], ids=lambda names: type(names).__name__
+)
+def test_columns_are_named_by_any_collection_and_saved(names, tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    y = frame["a"] + rng.normal(size=60)
+    for keep in (None, names):
+        model = TableRegressor(QUICK, ignore=names if keep is None else None, keep=keep, random_state=0).fit(frame, y)
+        save_model(model, tmp_path / "m.skops")
+        loaded = load_model(tmp_path / "m.skops")
+        np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+        assert loaded.left_out_ == ({"b": "ignored"} if keep is None else {})
+        assert clone(loaded).fit(frame, y).left_out_ == loaded.left_out_
+    made = fit_table(frame.assign(y=y), "y", ignore=names, keep=None, n_hidden=3, boosting=False)
+    assert made.left_out_ == {"b": "ignored"}
+    with pytest.raises(ValueError, match="put the name in a list"):
+        fit_table(frame.assign(y=y), "y", ignore="b")

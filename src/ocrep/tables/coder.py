@@ -442,11 +442,23 @@ def row_keys(columns: Sequence[Values], n_rows: int) -> np.ndarray:
     return keys
 
 
+def column_names(names: Any) -> tuple[str, ...]:
+    """The names that a user gives as `ignore` or `keep`: a list, an index, or None for none."""
+    if isinstance(names, str):
+        raise DataError("ignore and keep take lists of column names: put the name in a list.")
+    return () if names is None else tuple(map(str, names))
+
+
+def with_names_as_tuples(state: dict[str, Any]) -> dict[str, Any]:
+    """What is saved of an estimator of tables: an index of pandas has no place in a model file."""
+    return state | {role: column_names(state[role]) for role in ("ignore", "keep")}
+
+
 def read_table(
     X: Any,
     *,
-    ignore: Sequence[str] = (),
-    keep: Sequence[str] = (),
+    ignore: Any = (),
+    keep: Any = (),
     dates: str | None = None,
     left_out: Mapping[str, str] | None = None,
 ) -> ReadTable:
@@ -458,8 +470,7 @@ def read_table(
     frame = Frame.of(X)
     if not frame.n_rows:
         raise DataError("X has no rows.")
-    if isinstance(ignore, str) or isinstance(keep, str):
-        raise DataError("ignore and keep take lists of column names: put the name in a list.")
+    ignore, keep = column_names(ignore), column_names(keep)
     check_columns("X", (*ignore, *keep), list(frame.columns))
     if dates is not None:
         pick("dates", dates, dict.fromkeys(_DATE_OPTIONS))
@@ -827,6 +838,9 @@ class TableCoder(TransformerMixin, Drawn):
         if len(rows) < n_rows:
             raise DataError(f"y has no value in {n_rows - len(rows):,} of {n_rows:,} rows: leave these rows out.")
         return indicators(values, MOST_CLASSES) if labels else (values.reshape(-1, 1), ["_mean"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return with_names_as_tuples(super().__getstate__())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -36,7 +36,7 @@ from ocrep.estimators import PinvClassifierCV, PinvRegressorCV
 from ocrep.estimators.base import ClosedForm, available_if
 from ocrep.estimators.summary import Summary
 from ocrep.rules import resolve
-from ocrep.tables.coder import FEW_CATEGORIES, ReadTable, TableCoder, read_table, row_keys
+from ocrep.tables.coder import FEW_CATEGORIES, ReadTable, TableCoder, read_table, row_keys, with_names_as_tuples
 from ocrep.tables.codes import hashes
 from ocrep.tables.frames import Frame, Words
 from ocrep.tables.misread import misread
@@ -483,6 +483,9 @@ class _TableModel(Linked, Drawn):
     def _repr_html_inner(self) -> str:
         shown = super()._repr_html_inner()
         return shown + _answers_table(self.assessment_) if hasattr(self, "coder_") else shown
+
+    def __getstate__(self) -> dict[str, Any]:
+        return with_names_as_tuples(super().__getstate__())
 
     def _network(self, seed: int) -> Any:
         raise NotImplementedError

@@ -28,7 +28,7 @@ from ocrep.analysis.assessment import Advice, Assessment, Assessor
 from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV
 from ocrep.exceptions import RuleEdgeWarning
 from ocrep.rules import Rule
-from ocrep.tables.coder import ReadTable, read_table
+from ocrep.tables.coder import ReadTable, column_names, read_table
 from ocrep.tables.estimators import Coded, TableClassifier, TableRegressor, numbered_groups
 from ocrep.tables.frames import Frame, kind_of
 from ocrep.tables.leaks import advice_on_ids, advice_on_leaks
@@ -88,8 +88,8 @@ class Settings:
         kind = TableClassifier if task == "classification" else TableRegressor
         return kind(
             self.network(task, sampled=sampled),
-            ignore=tuple(self.ignore),
-            keep=tuple(self.keep),
+            ignore=self.ignore,
+            keep=self.keep,
             dates=self.dates,
             drop_missing_target=self.drop_missing_target,
             random_state=self.seed,
@@ -409,6 +409,7 @@ def fit_table(
     settings: Settings,
 ) -> TableModel:
     """What `ocrep.fit_table` does, with all libraries at hand."""
+    settings = replace(settings, ignore=column_names(settings.ignore), keep=column_names(settings.keep))
     if isinstance(data, str | os.PathLike):
         if sample_weight is not None or groups is not None or not isinstance(target, str):
             raise ValueError("Of a file the target is the name of a column, without weights and groups: read it first.")
