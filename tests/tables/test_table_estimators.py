@@ -487,3 +487,20 @@ def test_columns_are_named_by_any_collection_and_saved(names, tmp_path, rng):
     assert made.left_out_ == {"b": "ignored"}
     with pytest.raises(ValueError, match="put the name in a list"):
         fit_table(frame.assign(y=y), "y", ignore="b")
+
+
+def test_a_frame_is_taken_by_place_where_training_was_on_an_array(rng):
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    model = TableRegressor(Ridge(), random_state=0).fit(X, y)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for rows in (frame, pd.DataFrame(X), polars.from_pandas(frame)):
+        with pytest.warns(UserWarning, match="TableRegressor was fitted without feature names: .* by their places"):
+            np.testing.assert_array_equal(model.predict(rows), model.predict(X))
+    with pytest.warns(UserWarning, match="by their places"):
+        np.testing.assert_array_equal(model.coder_.transform(frame), model.coder_.transform(X))
+    np.testing.assert_array_equal(model.predict(pd.DataFrame(X[:, ::-1], columns=["x2", "x1", "x0"])), model.predict(X))
+    with pytest.raises(ValueError, match="X has 2 features, but TableRegressor is expecting 3"):
+        model.predict(frame[["a", "b"]])
+    with pytest.raises(ValueError, match="no column 'a'"):
+        TableRegressor(Ridge(), random_state=0).fit(frame, y).predict(pd.DataFrame(X))

@@ -735,7 +735,7 @@ class TableCoder(TransformerMixin, Drawn):
         list
             For each column an array of numbers, or the texts of its rows.
         """
-        frame = Frame.of(X).renamed(self._names, type(self).__name__)
+        frame = self._frame_of(X, type(self).__name__)
         return [
             values_of(frame.column(coded.name), coded.kind, coded.name, coded.ranks, start) for coded in self.columns_
         ]
@@ -822,6 +822,10 @@ class TableCoder(TransformerMixin, Drawn):
                     name += "_"
                 names[name] = None
         return np.array(list(names), dtype=object)
+
+    def _frame_of(self, X: Any, estimator: str) -> Frame:
+        """New rows, with the names of training."""
+        return Frame.of(X).renamed(self._names, estimator, of_array=not hasattr(self, "feature_names_in_"))
 
     def _targets(self, y: Any, n_rows: int) -> tuple[np.ndarray, list[str]]:
         """The numbers that texts are coded by, one row for each row of the table, and what they are called."""

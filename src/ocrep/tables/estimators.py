@@ -492,7 +492,7 @@ class _TableModel(Linked, Drawn):
 
     def _coded(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        frame = Frame.of(X).renamed(self.coder_._names, type(self).__name__)
+        frame = self.coder_._frame_of(X, type(self).__name__)
         if not frame.n_rows:
             raise ValueError("The frame has no rows, so there is nothing to predict: give at least one row.")
         return self.coder_.transform(frame)

@@ -16,6 +16,7 @@ the order of day and month is certain.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -129,13 +130,20 @@ class Frame:
         numbers = pyarrow.array(rows)
         return Frame({name: column.take(numbers) for name, column in self.columns.items()}, len(rows), self.named)
 
-    def renamed(self, names: list[str], estimator: str) -> Frame:
-        """Columns without names of their own under those of training, by their places."""
-        if self.named or list(self.columns) == names:
+    def renamed(self, names: list[str], estimator: str, *, of_array: bool = False) -> Frame:
+        """Columns without names of their own under those of training, by their places.
+
+        If training was on an array, there are no names to go by, whatever these columns are called.
+        """
+        by_name = self.named and not (of_array and set(names).isdisjoint(self.columns))
+        if by_name or list(self.columns) == names:
             return self
         if len(self.columns) != len(names):
             has = f"X has {len(self.columns)} features"
             raise DataError(f"{has}, but {estimator} is expecting {len(names)} features as input.")
+        if self.named:
+            without = f"X has feature names, but {estimator} was fitted without feature names"
+            warnings.warn(f"{without}: columns are taken by their places.", stacklevel=5)
         return Frame(dict(zip(names, self.columns.values(), strict=True)), self.n_rows, named=True)
 
     def column(self, name: str) -> Any:
