@@ -284,8 +284,8 @@ class _TableModel(Linked, Drawn):
         if table.in_memory:
             fold = self._folds(read, y, groups, n_folds, random)
             if groups is None and _fills_folds(network) and fold.max() + 1 < n_folds:
-                rows = "rows" if len(y) == fold.max() + 1 else "different rows"
-                raise DataError(f"X has {fold.max() + 1} {rows}: give at least {n_folds}, one for each fold.")
+                unlike = "" if len(y) == fold.max() + 1 else "different "
+                raise DataError(f"X has {fold.max() + 1} {unlike}rows: give at least {n_folds}, one for each fold.")
         else:
             fold_of = _FoldsByHash.of(groups, n_folds, seed)
             fold = fold_of(read.row_keys(), groups)
