@@ -141,6 +141,10 @@ def test_a_wrong_encoding_is_named(tmp_path):
     FRAME.to_csv(path, index=False, encoding="latin-1")
     with pytest.raises(DataError, match=r"line 1, is not UTF-8 text: .* --encoding latin-1"):
         column_names(path)
+    for encoding in ("utf-16-le", "utf-16-be"):
+        path.write_bytes("\ufeffsize,height\n1,2\n".encode(encoding))
+        with pytest.raises(DataError, match=r"line 1, is not UTF-8 text: .* --encoding utf-16"):
+            column_names(path)
     path.write_bytes(codecs.BOM_UTF16_LE + b"a")
     with pytest.raises(DataError, match="is not utf-16 text: name another --encoding"):
         column_names(path, Reading(encoding="utf-16"))

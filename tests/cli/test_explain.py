@@ -202,3 +202,23 @@ def test_columns_that_do_not_vary_leave_an_answer(here, capsys):
     assert found["ranking"]["columns"][0] == "size"
     assert all(abs(fall) < 1e-9 for name, fall in fallen.items() if "size" not in name and "tail" not in name)
     assert {one["column"] for one in found["effects"]} <= {"size", "tail"}
+
+
+def test_a_label_that_is_not_one_of_training_counts_as_none_of_them(tmp_path, monkeypatch, capsys, rng):
+    monkeypatch.chdir(tmp_path)
+    x = rng.normal(size=120)
+    found = {}
+    for name, labels in (("number", np.array([0, 1])), ("truth", np.array([False, True]))):
+        frame = pandas.DataFrame({"x": x, "z": rng.normal(size=120), "y": labels[(x > 0).astype(int)]})
+        frame.to_parquet(f"{name}.parquet")
+        asked = ["-t", "y", "-o", f"{name}.skops", "--n-hidden", "5", "--test", "0", "--quiet"]
+        assert run(["fit", f"{name}.parquet", *asked]) == FINE
+        for odd in ("1.5", "7", "maybe"):
+            frame.assign(y=frame["y"].astype(str).where(np.arange(120) >= 30, odd)).to_csv("odd.csv", index=False)
+            code = run(["explain", f"{name}.skops", "odd.csv", "--json"])
+            out, err = capsys.readouterr()
+            found[name, odd] = json.loads(out[out.index("{") :])["goodness"]["confusion"] if code == FINE else err
+    assert found["number", "1.5"] == found["number", "7"]
+    assert len(found["number", "7"]) == 3  # 0, 1 and the label that training did not have
+    assert "must hold the labels of training, which are numbers" in found["number", "maybe"]
+    assert "must hold True or False, the labels of training, and not 'maybe'" in found["truth", "maybe"]

@@ -152,3 +152,13 @@ def test_200_000_rows(fitted):
     code, out, err = fitted(frame.to_csv(index=False).encode(), "--json")
     assert code == FINE, err
     assert json.loads(out)["scores"]["r2"] > 0.98
+
+
+def test_an_interval_that_few_rows_do_not_have_is_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},{i * i}\n" for i in range(8)))
+    asked = ["-t", "y", "-o", "m.skops", "--test", "0", "--n-hidden", "3", "--quiet"]
+    assert run(["fit", "t.csv", *asked]) == FINE
+    assert run(["predict", "m.skops", "t.csv", "--interval", "0.9", "-o", "p.csv"]) == DATA
+    assert "coverage=0.9 needs at least 9 rows" in capsys.readouterr().err
+    assert not (tmp_path / "p.csv").exists()

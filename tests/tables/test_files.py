@@ -297,3 +297,50 @@ def test_a_regression_learns_from_a_random_sample_also_if_its_target_has_few_val
     assert trained.model.assessment_["models"]["baseline (mean)"]["r2"] > -0.1
     model = TableRegressor(QUICK, random_state=0).fit(scan(tmp_path / "t.csv", target="y"))
     assert abs(np.mean(model.predict(pd.DataFrame({"x": rng.normal(size=500)}))) - y.mean()) < 2.0
+
+
+def test_codes_that_begin_with_0_are_texts_in_csv_files_too(tmp_path, rng):
+    n = 240
+    frame = pd.DataFrame(
+        {
+            "zip": [f"{331 * (i % 60):05d}" for i in range(n)],
+            "share": rng.choice(["0", "0.5", "-0.5", "-0.25"], n),
+            "at": rng.choice(["00:30", "12:45"], n),
+            "x": rng.normal(size=n).round(3),
+        }
+    )
+    frame["label"] = np.where(frame["x"] > 0.3, "01", np.where(frame["x"] < -0.3, "02", "10"))
+    frame["y"] = np.sin(np.arange(n) % 60) + frame["x"]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    commas = frame.assign(**{name: frame[name].astype(str).str.replace(".", ",") for name in ("share", "x", "y")})
+    commas.to_csv(tmp_path / "commas.csv", index=False, sep=";")
+    frame[: n // 2].to_csv(tmp_path / "part1.csv", index=False)
+    frame[n // 2 :].to_csv(tmp_path / "part2.csv", index=False)
+    wanted = TableRegressor(QUICK, ignore=["label"], random_state=0).fit(frame.drop(columns="y"), frame["y"])
+    kinds = {column.name: column.kind for column in wanted.coder_.columns_}
+    assert kinds == {"zip": "text", "share": "number", "at": "time", "x": "number"}
+    for source in ("t.csv", "part*.csv"):
+        found = TableRegressor(QUICK, ignore=["label"], random_state=0).fit(scan(tmp_path / source, target="y"))
+        np.testing.assert_allclose(found.predict(frame), wanted.predict(frame), rtol=1e-9)
+    predict_file(wanted, tmp_path / "t.csv", tmp_path / "p.csv", digits=17)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["prediction"], wanted.predict(frame), rtol=1e-9)
+    settings = Settings(layer={"n_hidden": 5}, ignore=["y"])
+    for name, how in (("t.csv", reading.Reading()), ("commas.csv", reading.Reading(decimal=","))):
+        problem = problem_of_file(tmp_path / name, "label", settings, reading=how)
+        model = train_table(problem, test=0).model
+        assert model.classes_.tolist() == ["01", "02", "10"]
+        assert {column.name: column.kind for column in model.coder_.columns_} == kinds
+
+
+def test_categories_of_dates_are_dates_in_every_file(tmp_path, rng):
+    days = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 30, 200), unit="D"))
+    frame = pd.DataFrame({"day": days.astype("category"), "x": rng.normal(size=200)})
+    frame["y"] = days.dt.day + frame["x"]
+    frame.to_feather(tmp_path / "t.feather")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model = TableRegressor(Ridge(), random_state=0).fit(scan(tmp_path / "t.csv", target="y"))
+    for source in ("t.csv", "t.feather"):
+        fitted = ocrep.fit_table(tmp_path / source, "y", n_hidden=5, test=0)
+        assert {column.name: column.kind for column in fitted.coder_.columns_} == {"day": "date", "x": "number"}
+        predict_file(model, tmp_path / source, tmp_path / "p.csv", digits=17)
+        np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["prediction"], model.predict(frame), rtol=1e-9)

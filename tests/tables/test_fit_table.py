@@ -108,6 +108,18 @@ def test_weights_and_groups_are_columns_or_values():
     assert one.assessment_["n_test"] == other.assessment_["n_test"]
 
 
+def test_groups_with_gaps_and_too_few_groups_are_refused_in_a_sentence():
+    frame = table()
+    towns = [None, *["a", "b", "c", "d", "e"] * 39, "a", "b", "c", "d"]
+    for groups, data in ((towns, frame), ("town", frame.assign(town=towns))):
+        with pytest.raises(ValueError, match=r"groups has a gap in row 1: give each row a group\."):
+            fit_table(data, "y", groups=groups)
+    with pytest.raises(ValueError, match=r"There are 2 groups, and with test=0.3 fewer than two .* or test=0\."):
+        fit_table(frame, "y", groups=["a", "b"] * 100)
+    with pytest.raises(ValueError, match="All rows are of one group"):
+        fit_table(frame, "y", groups=["a"] * 200)
+
+
 def test_labels_weights_and_advice_in_words_of_python():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((1500, 2))
@@ -152,6 +164,30 @@ def test_the_verdict_is_graded():
     assert verdict(x, 2.0 * x - 1.0, n_hidden=50) == "leak"
     wrong = {"n_hidden": 2, "activation": "sin", "direct_link": False, "weight_scale": 9.0}
     assert verdict(x, x + 0.1 * noise, gamma=0.0, **wrong) in ("beaten", "no_better")
+
+
+@pytest.mark.parametrize("given_out", ["in a row", "with gaps"])
+def test_the_model_that_is_tested_uses_the_columns_of_the_one_that_is_kept(rng, given_out):
+    # That these numbers are ids shows on all rows, and not on the part that the tested model learns from.
+    n = 60 if given_out == "in a row" else 300
+    step = np.arange(n) if given_out == "in a row" else np.sort(rng.choice(6500, n, replace=False))
+    frame = pd.DataFrame({"step": step, "x": rng.normal(size=n)})
+    frame["y"] = 5 * np.sin(6 * step / step.max()) + rng.normal(size=n)
+    model = fit_table(frame, "y", n_hidden=20, boosting=False)
+    assert model.left_out_["step"].startswith("is an id")
+    assert model.assessment_["models"]["network"]["r2"] < 0.3
+    assert [advice["code"] for advice in model.assessment_["advice"] if advice["code"] == "id"] == ["id"]
+    kept = fit_table(frame, "y", keep=["step"], n_hidden=20, boosting=False)
+    assert kept.left_out_ == {}
+    assert kept.assessment_["models"]["network"]["r2"] > 0.6
+
+
+def test_advice_about_odd_numbers_names_no_option_of_the_program(rng):
+    frame = pd.DataFrame({"size": rng.normal(size=200).round(4).astype(str), "y": rng.normal(size=200)})
+    frame.loc[7, "size"] = "?"
+    model = fit_table(frame, "y", n_hidden=5, boosting=False)
+    (sentence,) = (one["sentence"] for one in model.assessment_["advice"] if one["code"] == "near_numbers")
+    assert sentence.endswith("holds '?' in row 8: write numbers as 1234.5, and leave gaps empty.")
 
 
 def test_what_is_not_a_table():

@@ -8,8 +8,9 @@ import polars
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from ocrep import PinvRegressorCV, TableRegressor
+from ocrep import PinvRegressor, PinvRegressorCV, TableRegressor
 from ocrep.tables import TableCoder
 
 N = 120
@@ -222,6 +223,35 @@ def test_a_row_is_coded_by_the_targets_of_the_other_folds():
     without = TableCoder(target="numbers", random_state=0).fit(frame[fold != 2], y[fold != 2])
     rows = frame[fold == 2]
     np.testing.assert_allclose(first[fold == 2], codes_of(without.transform(rows), without))
+
+
+def test_each_of_several_targets_has_its_own_codes(rng):
+    frame = pd.DataFrame({"c": [f"town {k}" for k in rng.integers(0, 50, 600)]})
+    Y = rng.normal(size=(600, 2)) + 3.0 * (frame["c"].str.len() % 2).to_numpy()[:, None] * [1, -1]
+    fold = np.arange(600) % 3
+    several = TableCoder(random_state=0)
+    coded = several.fit_transform(frame, Y, None, fold)
+    for i in range(2):
+        alone = TableCoder(random_state=0)
+        wanted = codes_of(alone.fit_transform(frame, Y[:, i], None, fold), alone)
+        np.testing.assert_allclose(codes_of(coded, several, f"c_mean_{i}"), wanted)
+        np.testing.assert_allclose(
+            codes_of(several.transform(frame), several, f"c_mean_{i}"), codes_of(alone.transform(frame), alone)
+        )
+    assert make_pipeline(TableCoder(), PinvRegressor(5)).fit(frame, Y).predict(frame).shape == (600, 2)
+    labels = TableCoder().fit(frame, (Y > 0).astype(int))
+    assert {"c_mean_1_0", "c_mean_1_1"} < set(labels.get_feature_names_out())
+
+
+def test_numbers_are_targets_of_numbers_however_they_are_written(rng):
+    frame = pd.DataFrame({"c": [f"town {k}" for k in rng.integers(0, 50, 300)]})
+    y = rng.normal(size=300).round(3)
+    wanted = TableCoder(random_state=0).fit(frame, y)
+    for written in (y.astype(str), np.array([Decimal(str(number)) for number in y]), y.astype(object)):
+        coder = TableCoder(random_state=0).fit(frame, written)
+        np.testing.assert_allclose(codes_of(coder.transform(frame), coder), codes_of(wanted.transform(frame), wanted))
+    with pytest.raises(ValueError, match="y has no value in 1 of 300 rows"):
+        TableCoder().fit(frame, np.append(y[1:], np.nan))
 
 
 def test_codes_are_means_shrunk_by_the_analysis_of_variance():

@@ -14,7 +14,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ocrep import PinvClassifierCV, PinvRegressorCV, TableClassifier, TableRegressor, load_model, save_model
+from ocrep import (
+    PinvClassifierCV,
+    PinvRegressor,
+    PinvRegressorCV,
+    TableClassifier,
+    TableRegressor,
+    fit_table,
+    load_model,
+    save_model,
+)
 from ocrep._files.formats import DataError
 from ocrep.datasets import load_penguins
 from ocrep.tables import TableCoder
@@ -436,3 +445,75 @@ def test_labels_are_compared_with_their_shares_on_the_same_rows(classes):
     model = TableClassifier(PinvClassifierCV("quick", random_state=0), random_state=0).fit(X, y)
     network, constant = (one["log_loss"] for one in model.assessment_["models"].values())
     assert abs(network - constant) < 0.01
+
+
+@quiet
+def test_decimals_with_an_odd_value_are_no_id_and_the_value_is_named(rng):
+    numbers = rng.normal(size=200)
+    texts = pd.Series([f"{number:.4f}" for number in numbers])
+    texts[7] = "?"
+    frame = pd.DataFrame({"size": texts, "other": rng.normal(size=200)})
+    with pytest.warns(UserWarning, match=r"'size' became text, because it holds '\?' in row 8: .* leave gaps empty\."):
+        model = TableRegressor(Ridge(), random_state=0).fit(frame, numbers)
+    assert model.left_out_ == {}
+    texts[:] = [str(number) for number in range(200)]
+    texts[7] = "?"
+    ids = TableRegressor(Ridge(), random_state=0).fit(frame.assign(size=texts), numbers)
+    assert ids.left_out_["size"].startswith("is an id")
+
+
+def test_a_target_may_be_a_frame_of_one_column(rng):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + rng.normal(size=60)
+    wanted = TableRegressor(Ridge(), random_state=0).fit(X, y).predict(X)
+    for target in (polars.DataFrame({"y": y}), pa.table({"y": y}), polars.Series(y)):
+        np.testing.assert_array_equal(TableRegressor(Ridge(), random_state=0).fit(X, target).predict(X), wanted)
+    for targets in (polars.DataFrame({"y": y, "z": y}), pa.table({"y": y, "z": y})):
+        with pytest.raises(ValueError, match=r"y has the shape \(60, 2\), but a table has one target"):
+            TableRegressor(Ridge()).fit(X, targets)
+
+
+def test_too_few_rows_for_the_folds_of_a_network_are_counted(rng):
+    X, y = rng.normal(size=(5, 3)), np.arange(5.0)
+    network = PinvRegressor(3, random_state=0)
+    with pytest.raises(ValueError, match=r"X has 2 rows: give at least 3, one for each fold\."):
+        TableRegressor(network).fit(X[:2], y[:2])
+    with pytest.raises(ValueError, match=r"X has 2 different rows: give at least 3"):
+        TableRegressor(network).fit(X[[0, 1, 0, 1]], y[:4])
+    assert TableRegressor(network).fit(X[:3], y[:3]).predict(X).shape == (5,)
+
+
+@pytest.mark.parametrize(
+    "names", [pd.Index(["b"]), np.array(["b"]), {"b"}, ["b"]], ids=lambda names: type(names).__name__
+)
+def test_columns_are_named_by_any_collection_and_saved(names, tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    y = frame["a"] + rng.normal(size=60)
+    for keep in (None, names):
+        model = TableRegressor(QUICK, ignore=names if keep is None else None, keep=keep, random_state=0).fit(frame, y)
+        save_model(model, tmp_path / "m.skops")
+        loaded = load_model(tmp_path / "m.skops")
+        np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+        assert loaded.left_out_ == ({"b": "ignored"} if keep is None else {})
+        assert clone(loaded).fit(frame, y).left_out_ == loaded.left_out_
+    made = fit_table(frame.assign(y=y), "y", ignore=names, keep=None, n_hidden=3, boosting=False)
+    assert made.left_out_ == {"b": "ignored"}
+    with pytest.raises(ValueError, match="put the name in a list"):
+        fit_table(frame.assign(y=y), "y", ignore="b")
+
+
+def test_a_frame_is_taken_by_place_where_training_was_on_an_array(rng):
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    model = TableRegressor(Ridge(), random_state=0).fit(X, y)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for rows in (frame, pd.DataFrame(X), polars.from_pandas(frame)):
+        with pytest.warns(UserWarning, match="TableRegressor was fitted without feature names: .* by their places"):
+            np.testing.assert_array_equal(model.predict(rows), model.predict(X))
+    with pytest.warns(UserWarning, match="by their places"):
+        np.testing.assert_array_equal(model.coder_.transform(frame), model.coder_.transform(X))
+    np.testing.assert_array_equal(model.predict(pd.DataFrame(X[:, ::-1], columns=["x2", "x1", "x0"])), model.predict(X))
+    with pytest.raises(ValueError, match="X has 2 features, but TableRegressor is expecting 3"):
+        model.predict(frame[["a", "b"]])
+    with pytest.raises(ValueError, match="no column 'a'"):
+        TableRegressor(Ridge(), random_state=0).fit(frame, y).predict(pd.DataFrame(X))

@@ -45,6 +45,9 @@ COLUMNS = {
     "category": gaps(TEXT.astype("category")),
     "category of numbers": pd.Series(NUMBER).astype("category"),
     "ordered": gaps(pd.Series(pd.Categorical(TEXT, ordered=True))),
+    "category of moments": gaps(DAYS.astype("category")),
+    "ordered moments": pd.Series(pd.Categorical(DAYS, ordered=True)),
+    "category of durations": pd.Series(pd.to_timedelta(NUMBER, unit="h")).astype("category"),
     "interval": pd.cut(pd.Series(NUMBER.astype(float)), 3),
     "moment": gaps(DAYS),
     "moment in seconds": DAYS.astype("datetime64[s]"),
@@ -133,6 +136,9 @@ OTHER_TYPES = {
         pd.Series(pd.Categorical(TEXT, categories=sorted(set(TEXT), reverse=True), ordered=True)),
     ),
     "dates as text": (DAYS, DAYS.dt.strftime("%Y-%m-%d")),
+    "category of dates as text": (DAYS.astype("category"), DAYS.dt.strftime("%Y-%m-%d")),
+    "text as category of dates": (DAYS.dt.strftime("%Y-%m-%d"), DAYS.astype("category")),
+    "ordered dates as text": (pd.Series(pd.Categorical(DAYS, ordered=True)), DAYS.dt.strftime("%Y-%m-%d")),
     "text as dates": (DAYS.dt.strftime("%d.%m.%Y"), DAYS),
     "a zone as UTC": (DAYS.dt.tz_localize("Europe/Oslo"), DAYS.dt.tz_localize("Europe/Oslo").dt.tz_convert("UTC")),
     "booleans as numbers": (pd.Series(NUMBER > 2), pd.Series((NUMBER > 2).astype(int))),
@@ -170,6 +176,15 @@ def test_any_name_of_a_column(column):
     model = TableClassifier(LogisticRegression(), random_state=0).fit(frame, NUMBER > 2)
     assert np.mean(model.predict(frame[["noise", column]]) == (NUMBER > 2)) > 0.95
     assert model.coder_.get_feature_names_out()[0].startswith(column)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4"])
+def test_bytes_may_be_in_the_order_of_another_machine(dtype):
+    X = np.column_stack([NUMBER, np.round(NOISE * 100)])
+    wanted = TableRegressor(Ridge(), random_state=0).fit(X, TARGET).predict(X)
+    for rows in (X.astype(dtype), pd.DataFrame(X, columns=["x0", "x1"]).astype(dtype)):
+        found = TableRegressor(Ridge(), random_state=0).fit(rows, TARGET.astype(">f8")).predict(rows)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 def test_names_that_are_numbers_are_found_again():

@@ -17,6 +17,8 @@ DateKind = Literal["date", "day-first date", "month-first date"]
 ColumnKind = Literal["number", "boolean", "text", DateKind, "time", "empty", "other"]
 DATE_KINDS: tuple[DateKind, ...] = get_args(DateKind)
 
+# How codes begin that would lose their zeros as numbers: 007, but not 0 and 0.5.
+LEADING_ZERO = r"^\s*[+-]?0\d"
 # What Arrow takes for a missing value in a CSV file, and more ways to write NaN.
 _NOT_A_NUMBER = tuple(sign + word for sign in ("", "-") for word in ("nan", "NaN", "NAN", "Nan"))
 _OTHERS = ("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL", "n/a", "null")

@@ -19,12 +19,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
-from ocrep._files.convert import MISSING_WORDS
+from ocrep._files.convert import LEADING_ZERO, MISSING_WORDS
 from ocrep._files.formats import DataError, FilePath, Format, check_file, format_of, is_table, paths_of
 from ocrep._files.reading import Head, Reading, first_fault, head_of
 
@@ -147,6 +148,10 @@ class FileReader(Reader):
         with self.reading():
             return self._schema(names)
 
+    def codes_among(self, columns: Sequence[str]) -> set[str]:
+        """Return those columns of numbers whose first block has codes such as 007, which are not numbers."""
+        return set()
+
     def _names(self) -> list[str]:
         return list(self._schema(()).names)
 
@@ -222,6 +227,14 @@ class CsvReader(FileReader):
     def _schema(self, names: Sequence[str]) -> Any:
         with pyarrow.csv.open_csv(self.name, **self._options(names)) as reader:
             return _of_text(reader.schema)
+
+    def codes_among(self, columns: Sequence[str]) -> set[str]:
+        if not columns:
+            return set()
+        with self.reading():
+            batch = next(self._batches(columns, dict.fromkeys(columns, pyarrow.string())), None)
+        texts = {} if batch is None else dict(zip(batch.schema.names, batch.columns, strict=True))
+        return {name for name, own in texts.items() if pc.any(pc.match_substring_regex(own, LEADING_ZERO)).as_py()}
 
     def _batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
         """Yield batches with the given types; a value of another type raises with its line, if that is known."""
@@ -383,6 +396,9 @@ class SeveralReader(FileReader):
             with reader.reading():
                 for batch in reader.batches(columns, types):
                     yield batch.select(list(columns))
+
+    def codes_among(self, columns: Sequence[str]) -> set[str]:
+        return set().union(*(reader.codes_among(columns) for reader in self._readers))
 
     def n_rows(self) -> int | None:
         """The sum, if all files state theirs."""

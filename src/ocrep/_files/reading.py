@@ -216,11 +216,13 @@ _OTHER_FILES = {
 
 
 def _next_line(lines: Any, path: str, number: int, reading: Reading) -> str:
+    line: bytes | str = b""
     try:
-        line: bytes | str = lines.readline(LONGEST_LINE + 1)
+        line = lines.readline(LONGEST_LINE + 1)
         return line.decode("utf-8" if number else "utf-8-sig") if isinstance(line, bytes) else line
     except UnicodeError:
         if reading.is_utf8:
-            hint = "save the file as UTF-8, or name its encoding, as in --encoding latin-1."
+            likely = "utf-16" if line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
+            hint = f"save the file as UTF-8, or name its encoding, as in --encoding {likely}."
             raise DataError(f"{path}, line {number + 1}, is not UTF-8 text: {hint}") from None
         raise DataError(f"{path} is not {reading.encoding} text: name another --encoding.") from None

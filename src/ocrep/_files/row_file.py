@@ -20,8 +20,8 @@ _BLOCK_VALUES = 2**21
 class RowFile:
     """A file of rows; `kinds` has the kind of each column, None where only the values tell.
 
-    Those of a CSV file are None but for columns of numbers, as its first block tells; a later block may raise
-    `NotNumbersError`.
+    Those of a CSV file are None but for columns of numbers without codes such as 007, as its first block tells; a later
+    block may raise `NotNumbersError`.
     """
 
     def __init__(self, path: FilePath, reading: Reading = PLAIN, *, reader: FileReader | None = None) -> None:
@@ -35,7 +35,9 @@ class RowFile:
         self.categories = frozenset(field.name for field in schema if types.is_dictionary(field.type))
         self.kinds: dict[str, ColumnKind | None] = {**stated}
         if not self._reader.typed:
-            self.kinds = {name: "number" if kind == "number" else None for name, kind in stated.items()}
+            numbers = [name for name, kind in stated.items() if kind == "number"]
+            codes = self._reader.codes_among(numbers)
+            self.kinds |= {name: None for name in stated if name not in numbers or name in codes}
 
     def n_rows(self) -> int | None:
         """Return the number of rows that the file states; None if it states none."""

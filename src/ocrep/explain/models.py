@@ -23,7 +23,7 @@ from ocrep._linalg.parallel import slices_of
 from ocrep.estimators.base import ClosedForm, calibration_of
 from ocrep.tables import TableClassifier, TableRegressor
 from ocrep.tables.coder import CodedColumn, TableCoder
-from ocrep.tables.frames import Frame, Kind, Values
+from ocrep.tables.frames import Kind, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def opened(model: Any, X: Any) -> Opened:
 
 def _opened_table(model: Any, X: Any, index: Any) -> Opened:
     coder: TableCoder = model.coder_
-    frame = Frame.of(X).renamed(coder._names, type(model).__name__)
+    frame = coder._frame_of(X, type(model).__name__)
     if not frame.n_rows:
         raise DataError("X has no rows.")
     columns, place = [], 0

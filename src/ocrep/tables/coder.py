@@ -21,7 +21,7 @@ numbers and codes, but not codes whose first or last letters mean something.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, cast
 
@@ -39,7 +39,6 @@ from ocrep._files.convert import DATE_KINDS
 from ocrep._files.formats import DataError, check_columns
 from ocrep._layers.random_layer import Estimator, check_size
 from ocrep._linalg.folds import mixed
-from ocrep._rows.checks import MANY_LABELS
 from ocrep.tables.codes import TargetCodes, cross_fitted, hashes, indicators, without_each_fold
 from ocrep.tables.frames import (
     Frame,
@@ -52,6 +51,7 @@ from ocrep.tables.frames import (
     some_rows,
     values_of,
 )
+from ocrep.tables.targets import guess_task, target_of
 
 FEW_CATEGORIES = 40
 FEWER_CATEGORIES = 10  # where most of them are rare
@@ -301,35 +301,51 @@ _ORDER_WORDS = {
 }
 _WORDS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _TOKEN = re.compile(r"[\w.:{}#-]*\d[\w.:{}#-]*")
+_NUMBER = re.compile(r"[+-]?(?!0\d)(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _FEWEST_ROWS = 50  # of fewer rows it is not certain that a column is an id, or the target again
 _COINCIDENCES = 5.0
 
 
-def _why_not(kind: Kind, values: Values, name: str) -> str:
-    """Why a column tells nothing; an empty text if it may."""
+def _is_constant(values: Values) -> bool:
+    if is_missing(values).any():
+        return False
+    return bool(np.ptp(values.codes if isinstance(values, Words) else values) == 0)
+
+
+def _why_id(kind: Kind, values: Values, name: str) -> str:
+    """Why a column is an id, which tells nothing; an empty text if it is none."""
     missing = is_missing(values)
     n_present = int((~missing).sum())
+    if n_present < _FEWEST_ROWS:
+        return ""
     if isinstance(values, Words):
         texts = values.some(np.flatnonzero(~missing)).texts
-        if len(texts) == 1 and n_present == len(missing):
-            return "is constant"
-        unique = n_present >= _FEWEST_ROWS and len(texts) >= 0.95 * n_present
-        codes = unique and np.mean([_TOKEN.fullmatch(text.strip()[:100]) is not None for text in texts[:1000]]) > 0.9
-        if codes and not _have_marks(texts):
-            return f"is an id: {len(texts):,} different codes in {n_present:,} rows"
+        if len(texts) < 0.95 * n_present:
+            return ""
+        if 2 * len(_numbers_among(texts[:1000])) > len(texts[:1000]):  # numbers, but for a word such as "?"
+            is_id = _are_given_out(_numbers_among(texts), name)
+        else:
+            tokens = [_TOKEN.fullmatch(text.strip()[:100]) is not None for text in texts[:1000]]
+            is_id = bool(np.mean(tokens) > 0.9) and not _have_marks(texts)
+        return f"is an id: {len(texts):,} different codes in {n_present:,} rows" if is_id else ""
+    if kind != "number" or not _are_given_out(values[~missing], name):
         return ""
-    present = values[~missing]
-    if present.min() == present.max() and n_present == len(missing):
-        return "is constant"
-    if kind != "number" or n_present < _FEWEST_ROWS or np.any(present != np.floor(present)):
-        return ""
-    if len(np.unique(present)) < n_present:
-        return ""
-    # Numbers that are drawn from so narrow a range would coincide now and then: these were given out.
-    given_out = n_present**2 / (2 * (np.ptp(present) + 1)) > _COINCIDENCES
+    return f"is an id: a different whole number in each of {n_present:,} rows"
+
+
+def _numbers_among(texts: Sequence[str]) -> np.ndarray:
+    """Those of some texts that are numbers, and not codes such as 007."""
+    return np.array([float(text) for text in texts if _NUMBER.fullmatch(text.strip())])
+
+
+def _are_given_out(numbers: np.ndarray, name: str) -> bool:
+    """Whether numbers are ids: whole, all different, and called so or too dense to be so by chance."""
+    if np.any(numbers != np.floor(numbers)) or len(np.unique(numbers)) < len(numbers):
+        return False
     called = {word.lower() for word in _WORDS_OF_NAME.findall(name)}
-    is_id = bool(_ID_WORDS & called) or (given_out and not _ORDER_WORDS & called)
-    return f"is an id: a different whole number in each of {n_present:,} rows" if is_id else ""
+    # Numbers that are drawn from so narrow a range would coincide now and then: these were given out.
+    dense = len(numbers) ** 2 / (2 * (np.ptp(numbers) + 1)) > _COINCIDENCES
+    return bool(_ID_WORDS & called) or (bool(dense) and not _ORDER_WORDS & called)
 
 
 def _have_marks(codes: list[str]) -> bool:
@@ -429,8 +445,31 @@ def row_keys(columns: Sequence[Values], n_rows: int) -> np.ndarray:
     return keys
 
 
-def read_table(X: Any, *, ignore: Sequence[Any] = (), keep: Sequence[Any] = (), dates: str | None = None) -> ReadTable:
-    """Read all columns of a frame, and find those that cannot tell anything."""
+def column_names(names: Any) -> tuple[str, ...]:
+    """The names that a user gives as `ignore` or `keep`, as text: a list, an index, or None for none."""
+    if isinstance(names, str):
+        raise DataError("ignore and keep take lists of column names: put the name in a list.")
+    return () if names is None else tuple(map(str, names))
+
+
+def with_names_as_tuples(state: dict[str, Any]) -> dict[str, Any]:
+    """What is saved of an estimator of tables: an index of pandas has no place in a model file."""
+    return state | {role: column_names(state[role]) for role in ("ignore", "keep")}
+
+
+def read_table(
+    X: Any,
+    *,
+    ignore: Any = (),
+    keep: Any = (),
+    dates: str | None = None,
+    left_out: Mapping[str, str] | None = None,
+) -> ReadTable:
+    """Read all columns of a frame, and find those that cannot tell anything.
+
+    Of rows that are a part of a table, `left_out` are the columns that are left out of the whole of it, with the
+    reasons: a part may be too small to show that a column is an id.
+    """
     frame = Frame.of(X)
     if not frame.n_rows:
         raise DataError("X has no rows.")
@@ -438,7 +477,8 @@ def read_table(X: Any, *, ignore: Sequence[Any] = (), keep: Sequence[Any] = (), 
     check_columns("X", (*ignore, *keep), list(frame.columns))
     if dates is not None:
         pick("dates", dates, dict.fromkeys(_DATE_OPTIONS))
-    columns, left_out, gaps, numbered = [], dict.fromkeys(ignore, "ignored"), {}, {}
+    whole, left_out = left_out, dict.fromkeys(ignore, "ignored")
+    columns, gaps, numbered = [], {}, {}
     for place, (name, column) in enumerate(frame.columns.items()):
         if name in left_out:
             continue
@@ -451,7 +491,11 @@ def read_table(X: Any, *, ignore: Sequence[Any] = (), keep: Sequence[Any] = (), 
             continue
         ranks = categories_of(column) if kind == "rank" else None
         values = values_of(column, kind, name, ranks)
-        reason = "" if name in keep else _why_not(kind, values, name)
+        reason = ""
+        if name not in keep and _is_constant(values):
+            reason = "is constant"
+        elif name not in keep:
+            reason = _why_id(kind, values, name) if whole is None else whole.get(name, "")
         if reason:
             left_out[name] = reason
             if isinstance(values, np.ndarray) and np.nanmin(values) < np.nanmax(values):
@@ -469,13 +513,6 @@ def read_table(X: Any, *, ignore: Sequence[Any] = (), keep: Sequence[Any] = (), 
         help_with_ids = " Use keep=[…] for columns that are no ids after all." if ids else ""
         raise DataError(f"X has no column to learn from: {told}.{help_with_ids}")
     return ReadTable(list(frame.columns), frame.named, frame.n_rows, columns, left_out, gaps, numbered)
-
-
-def column_names(given: Sequence[Any]) -> list[str]:
-    """Names of columns as text, which those of pandas need not be."""
-    if isinstance(given, str):
-        raise DataError("ignore and keep take lists of column names: put the name in a list.")
-    return [str(name) for name in given]
 
 
 # ------------------------------------------------------------------------------
@@ -511,7 +548,7 @@ class TableCoder(TransformerMixin, Estimator):
         the column. "drop" leaves all columns of dates out.
     target : {"auto", "numbers", "labels"}, default="auto"
         What y holds. "auto": texts and booleans are labels, and so are at most 20 different whole numbers with five
-        rows for each on average.
+        rows for each on average; other numbers, also if they are written as text or as `Decimal`, are quantities.
     sample_rows : int, default=100_000
         If there are more rows, the coder learns from a random sample of this size.
     random_state : int, RandomState or None, default=None
@@ -580,7 +617,7 @@ class TableCoder(TransformerMixin, Estimator):
         ----------
         X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or array of shape (n_samples, n_features)
             The rows.
-        y : array-like of shape (n_samples,), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Targets, which texts of many values are coded by; without them only their frequency and letters are.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0, as numbers of equal rows.
@@ -603,7 +640,7 @@ class TableCoder(TransformerMixin, Estimator):
         ----------
         X : pandas.DataFrame, polars.DataFrame, pyarrow.Table or array of shape (n_samples, n_features)
             The rows.
-        y : array-like of shape (n_samples,), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Targets, which texts of many values are coded by; without them only their frequency and letters are.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights ≥ 0, as numbers of equal rows.
@@ -702,7 +739,7 @@ class TableCoder(TransformerMixin, Estimator):
         list
             For each column an array of numbers, or the texts of its rows.
         """
-        frame = Frame.of(X).renamed(self._names, type(self).__name__)
+        frame = self._frame_of(X, type(self).__name__)
         return [
             values_of(frame.column(coded.name), coded.kind, coded.name, coded.ranks, start) for coded in self.columns_
         ]
@@ -793,31 +830,33 @@ class TableCoder(TransformerMixin, Estimator):
                 names[name] = None
         return np.array(list(names), dtype=object)
 
+    def _frame_of(self, X: Any, estimator: str) -> Frame:
+        """New rows, with the names of training."""
+        return Frame.of(X).renamed(self._names, estimator, of_array=not hasattr(self, "feature_names_in_"))
+
     def _targets(self, y: Any, n_rows: int) -> tuple[np.ndarray, list[str]]:
         """The numbers that texts are coded by, one row for each row of the table, and what they are called."""
         pick("target", self.target, dict.fromkeys(("auto", "numbers", "labels")))
         if y is None:
             return np.zeros((n_rows, 0)), []
         y = np.asarray(y)
-        if len(y) != n_rows:
-            raise ValueError(f"y has {len(y)} values, but X has {n_rows} rows.")
-        if self.target == "labels" or (self.target == "auto" and _are_labels(y)):
-            return indicators(y, MOST_CLASSES)
-        return y.reshape(n_rows, -1).astype(np.float64), ["_mean"]
+        if y.ndim == 2 and y.shape[1] > 1:
+            several = [self._targets(column, n_rows) for column in y.T]
+            names = [f"{name}_{i}" for i, (_, own) in enumerate(several) for name in own]
+            return np.hstack([codes for codes, _ in several]), names
+        labels = self.target == "labels" or (self.target == "auto" and guess_task(y)[0] == "classification")
+        values, rows = target_of(y, n_rows, labels=labels, drop_missing=True, whole=False)
+        if len(rows) < n_rows:
+            raise DataError(f"y has no value in {n_rows - len(rows):,} of {n_rows:,} rows: leave these rows out.")
+        return indicators(values, MOST_CLASSES) if labels else (values.reshape(-1, 1), ["_mean"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return with_names_as_tuples(super().__getstate__())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
-
-
-def _are_labels(y: np.ndarray) -> bool:
-    if y.dtype.kind not in "iuf":
-        return True
-    if np.any(y != np.floor(y)):
-        return False
-    n_different = len(np.unique(y))
-    return n_different <= MANY_LABELS and len(y) >= 5 * n_different
 
 
 def _as_counts(sample_weight: Any, n_rows: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +21,7 @@ from ocrep.analysis.compare import compare_rules
 from ocrep.analysis.significance import corrected_paired_t_test
 from ocrep.tables.estimators import Coded
 from ocrep.tables.rows import Progress, silent
-from ocrep.tables.training import Problem, Task, UsageError, as_data_errors, divided, fit_quietly
+from ocrep.tables.training import Problem, Task, UsageError, as_data_errors, divided, fit_quietly, read_of
 
 LEVEL = 0.05
 _LITERATURE: dict[Task, dict[str, Any]] = {
@@ -95,12 +95,13 @@ def compare_methods(
         raise ValueError(f"n_splits={n_splits} must be at least 2: one split does not show the spread of the error.")
     if not problem.table.in_memory:
         raise UsageError("A comparison holds all rows in memory, and there are too many: take a sample of the file.")
+    left_out = read_of(problem)[0].left_out  # as `ocrep fit` decides, and the same on each split
     found: dict[str, list[float]] = {}
     reasons: dict[str, str] = {}
     for split in range(n_splits):
         progress("Comparing", split, n_splits)
         settings = replace(problem.settings, seed=problem.settings.seed + split)
-        for name, error, reason in _on_one_split(replace(problem, settings=settings), test, rules, published):
+        for name, error, reason in _on_one_split(replace(problem, settings=settings), left_out, test, rules, published):
             found.setdefault(name, []).append(error)
             reasons[name] = reason or reasons.get(name, "")
     complete = {name: values for name, values in found.items() if np.isfinite(values).all()}
@@ -109,12 +110,12 @@ def compare_methods(
 
 
 def _on_one_split(
-    problem: Problem, test: float, rules: Sequence[str] | None, published: bool
+    problem: Problem, left_out: Mapping[str, str], test: float, rules: Sequence[str] | None, published: bool
 ) -> Iterator[tuple[str, float, str]]:
     """Yield name, test error (NaN if the method cannot be applied) and the reason for that."""
     training, (held_out,) = divided(problem, test)
     model = problem.model()
-    coded, _ = fit_quietly(model, training)
+    coded, _ = fit_quietly(model, training, left_out)
     frame, y_test, _, _ = model._rows(held_out, whole=False)
     X_test = model.coder_.transform(frame)
     seed, labels = problem.settings.seed, problem.labels

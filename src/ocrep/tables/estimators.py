@@ -9,7 +9,9 @@ would be predicted by its copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
@@ -33,9 +35,10 @@ from ocrep.estimators import PinvClassifierCV, PinvRegressorCV
 from ocrep.estimators.base import ClosedForm, available_if
 from ocrep.estimators.summary import Summary
 from ocrep.rules import resolve
-from ocrep.tables.coder import ReadTable, TableCoder, read_table, row_keys
+from ocrep.tables.coder import FEW_CATEGORIES, ReadTable, TableCoder, read_table, row_keys, with_names_as_tuples
 from ocrep.tables.codes import hashes
-from ocrep.tables.frames import Frame
+from ocrep.tables.frames import Frame, Words
+from ocrep.tables.misread import misread
 from ocrep.tables.rows import CodedRows, Part, Table, open_table
 from ocrep.tables.targets import target_of
 
@@ -59,15 +62,21 @@ def random_folds(keys: np.ndarray, strata: np.ndarray, n_folds: int, random: np.
     return fold[inverse]
 
 
-def folds_of_groups(groups: Any, n_folds: int) -> np.ndarray:
-    """A fold for each row: rows of a group are in one fold, and folds have about equal sizes."""
+def numbered_groups(groups: Any) -> np.ndarray:
+    """The number of each row's group, from 0; there must be two at least."""
     numbers, known = pandas.factorize(np.asarray(groups))
     if (numbers < 0).any():
         raise DataError(f"groups has a gap in row {np.argmax(numbers < 0) + 1}: give each row a group.")
     if len(known) < 2:
         raise DataError("All rows are of one group, and whole groups are held out: give rows of more groups.")
+    return numbers
+
+
+def folds_of_groups(groups: Any, n_folds: int) -> np.ndarray:
+    """A fold for each row: rows of a group are in one fold, and folds have about equal sizes."""
+    numbers = numbered_groups(groups)
     fold = np.empty(len(numbers), dtype=np.intp)
-    splits = GroupKFold(min(n_folds, len(known))).split(numbers, groups=numbers)
+    splits = GroupKFold(min(n_folds, numbers.max() + 1)).split(numbers, groups=numbers)
     for number, (_, held_out) in enumerate(splits):
         fold[held_out] = number
     return fold
@@ -114,9 +123,24 @@ class Coded(NamedTuple):
     """All rows that it learned from."""
 
 
+def _warn_of_numbers_as_text(read: ReadTable) -> None:
+    """Warn of columns of many numbers that a few odd values made text; few of them are categories, if need be."""
+    for column in read.columns:
+        if isinstance(column.values, Words) and len(column.values.texts) > FEW_CATEGORIES:
+            found = misread(column.name, column.values.texts, column.values.codes)
+            if found is not None:  # the changes are options of the program
+                warnings.warn(replace(found, change={}).sentence(), stacklevel=3)
+
+
 def _reads_folds(network: Any) -> bool:
     """Whether a network chooses anything by folds."""
     return isinstance(network, PinvRegressorCV | PinvClassifierCV) or resolve(network.gamma).reads == "folds"
+
+
+def _fills_folds(network: Any) -> bool:
+    """Whether a network needs rows in each of its folds: a stack takes fewer folds."""
+    is_stack = isinstance(network, PinvRegressorCV | PinvClassifierCV)
+    return isinstance(network, ClosedForm) and not is_stack and _reads_folds(network)
 
 
 def _cross_validated(model: Any, y: np.ndarray, weight: Any) -> dict[str, Any] | None:
@@ -227,11 +251,15 @@ class _TableModel(Estimator):
             The fitted estimator. If `fit` fails, it is left as it was.
         """
         with unchanged_on_error(self):
-            self._fit_table(open_table(X, y, sample_weight, groups))
+            coded = self._fit_table(open_table(X, y, sample_weight, groups))
+        _warn_of_numbers_as_text(coded.read)
         return self
 
-    def _fit_table(self, table: Table) -> Coded:
-        """Fit to a table that has been opened; gives the rows that the model was trained on, or a sample of them."""
+    def _fit_table(self, table: Table, left_out: Mapping[str, str] | None = None) -> Coded:
+        """Fit to a table that has been opened; gives the rows that the model was trained on, or a sample of them.
+
+        `left_out` are the columns that are not used, with the reasons, where that was decided on more rows.
+        """
         random = random_numbers(self.random_state)
         seed = int(random.randint(2**31 - 1))
         network = self._network(seed)
@@ -241,11 +269,14 @@ class _TableModel(Estimator):
             raise ValueError(f"model={network!r} needs all rows in memory: give a frame, or leave model= out.")
         frame, y, weight, groups = self._rows(table.sample)
         y = self._as_learned(y)
-        read = read_table(frame, ignore=self.ignore, keep=self.keep, dates=self.dates)
+        read = read_table(frame, ignore=self.ignore, keep=self.keep, dates=self.dates, left_out=left_out)
         read.check_not(y)
         n_folds = self._n_folds(network)
         if table.in_memory:
             fold = self._folds(read, y, groups, n_folds, random)
+            if groups is None and _fills_folds(network) and fold.max() + 1 < n_folds:
+                unlike = "" if len(y) == fold.max() + 1 else "different "
+                raise DataError(f"X has {fold.max() + 1} {unlike}rows: give at least {n_folds}, one for each fold.")
         else:
             fold_of = folds_by_hash(groups, n_folds, seed)
             fold = fold_of(read.row_keys(), groups)
@@ -447,12 +478,15 @@ class _TableModel(Estimator):
         shown = super()._repr_html_inner()
         return shown + _answers_table(self.assessment_) if hasattr(self, "coder_") else shown
 
+    def __getstate__(self) -> dict[str, Any]:
+        return with_names_as_tuples(super().__getstate__())
+
     def _network(self, seed: int) -> Any:
         raise NotImplementedError
 
     def _coded(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        frame = Frame.of(X).renamed(self.coder_._names, type(self).__name__)
+        frame = self.coder_._frame_of(X, type(self).__name__)
         if not frame.n_rows:
             raise ValueError("The frame has no rows, so there is nothing to predict: give at least one row.")
         return self.coder_.transform(frame)

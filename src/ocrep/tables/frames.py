@@ -16,6 +16,7 @@ the order of day and month is certain.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -29,6 +30,7 @@ from sklearn.utils import check_array
 
 from ocrep._files.convert import (
     DATE_KINDS,
+    LEADING_ZERO,
     DateKind,
     as_kind,
     booleans_of,
@@ -54,7 +56,6 @@ _NAMED_MONTH = re.compile(
     rf"(?:[a-z]{{3,9}},? )?(?:\d\d?[ ./-]?{_MONTH}|{_MONTH} \d\d?(?=\D)),?[ ./'-]?(?:\d{{4}}|\d\d)(?:\D.*)?",
     re.IGNORECASE,
 )
-_LEADING_ZERO = r"^\s*[+-]?0\d"
 _LOOKED_AT = 1000  # texts that are looked at before they are said to be dates of no known form
 
 
@@ -128,13 +129,20 @@ class Frame:
         numbers = pyarrow.array(rows)
         return Frame({name: column.take(numbers) for name, column in self.columns.items()}, len(rows), self.named)
 
-    def renamed(self, names: list[str], estimator: str) -> Frame:
-        """Columns without names of their own under those of training, by their places."""
-        if self.named or list(self.columns) == names:
+    def renamed(self, names: list[str], estimator: str, *, of_array: bool = False) -> Frame:
+        """Columns without names of their own under those of training, by their places.
+
+        If training was on an array, there are no names to go by, whatever these columns are called.
+        """
+        by_name = self.named and not (of_array and set(names).isdisjoint(self.columns))
+        if by_name or list(self.columns) == names:
             return self
         if len(self.columns) != len(names):
             has = f"X has {len(self.columns)} features"
             raise DataError(f"{has}, but {estimator} is expecting {len(names)} features as input.")
+        if self.named:
+            without = f"X has feature names, but {estimator} was fitted without feature names"
+            warnings.warn(f"{without}: columns are taken by their places.", stacklevel=5)
         return Frame(dict(zip(names, self.columns.values(), strict=True)), self.n_rows, named=True)
 
     def column(self, name: str) -> Any:
@@ -181,6 +189,8 @@ def of_pandas(name: str, series: Any) -> Any:
         series = series.dt.to_timestamp()
     elif isinstance(dtype, pandas.SparseDtype):
         series = series.sparse.to_dense()
+    elif isinstance(dtype, np.dtype) and not dtype.isnative:  # bytes in the order of other machines, as in FITS files
+        series = series.astype(dtype.newbyteorder("="))
     elif isinstance(dtype, pandas.CategoricalDtype) and isinstance(dtype.categories.dtype, pandas.IntervalDtype):
         series = series.cat.rename_categories([str(interval) for interval in dtype.categories])
     try:
@@ -204,9 +214,12 @@ def of_pandas(name: str, series: Any) -> Any:
 
 
 def whole_array(column: Any) -> Any:
-    """A column as one array, of types that all versions of Arrow compute with."""
+    """A column as one array, of types that all versions of Arrow compute with; categories of dates are dates."""
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.unify_dictionaries().combine_chunks()
+    if types.is_dictionary(column.type) and types.is_temporal(column.type.value_type):
+        # As texts they would depend on the unit of time, and on how a CSV file writes them.
+        column = column.dictionary_decode()
     if isinstance(column.type, pyarrow.BaseExtensionType):
         column = column.storage
     return column.cast(pyarrow.large_string()) if types.is_string_view(column.type) else column
@@ -246,7 +259,7 @@ def _kind_of_texts(words: Any, name: str, order: str | None) -> Kind:
     if not len(words):
         return "empty"
     # 007 is a code: as a number it would be the same as 7.
-    if numbers_of(words) is not None and not pc.any(pc.match_substring_regex(words, _LEADING_ZERO)).as_py():
+    if numbers_of(words) is not None and not pc.any(pc.match_substring_regex(words, LEADING_ZERO)).as_py():
         return "number"
     if booleans_of(words) is not None:
         return "boolean"

@@ -20,9 +20,10 @@ from ocrep._rows.checks import MANY_LABELS
 from ocrep.tables.estimators import TableClassifier, TableRegressor
 from ocrep.tables.frames import Frame, Kind, Words, is_missing, values_of, whole_array
 from ocrep.tables.rows import Progress, silent
-from ocrep.tables.training import UsageError
+from ocrep.tables.training import UsageError, as_data_errors
 
 CSV_DIGITS = 6
+_TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 _SEVERAL = "The model predicts several targets, and a file has one column for them: predict in Python."
 
 
@@ -184,11 +185,17 @@ def _targets(model: Any, column: Any, name: str) -> np.ndarray:
     texts = [words.texts[code] for code in words.codes.tolist()]
     if classes.dtype.kind in "iuf":
         try:
-            return np.array([float(text) for text in texts]).astype(classes.dtype)
+            numbers = np.array([float(text) for text in texts])
         except ValueError:
             raise DataError(f"Column {name!r} must hold the labels of training, which are numbers.") from None
+        with np.errstate(invalid="ignore"):
+            labels = numbers.astype(classes.dtype)
+        return labels if np.array_equal(labels, numbers) else numbers  # 1.5 is not the label 1
     if classes.dtype.kind == "b":
-        return np.array([text.lower() in ("true", "t", "yes", "y", "1") for text in texts])
+        other = next((text for text in texts if text.lower() not in (*_TRUE, *_FALSE)), None)
+        if other is not None:
+            raise DataError(f"Column {name!r} must hold True or False, the labels of training, and not {other!r}.")
+        return np.array([text.lower() in _TRUE for text in texts])
     return np.array(texts, dtype=object if classes.dtype.kind == "O" else None)
 
 
@@ -282,7 +289,9 @@ def _predicted(
         raise UsageError(_SEVERAL)
     added: dict[str, np.ndarray] = {"prediction": predicted}
     if interval is not None:
-        added |= dict(zip(("lower", "upper"), model.predict_interval(rows, interval).T, strict=True))
+        with as_data_errors():  # few rows of training have no interval of a high coverage
+            ends = model.predict_interval(rows, interval)
+        added |= dict(zip(("lower", "upper"), ends.T, strict=True))
     if proba:
         names = [f"probability_{label}" for label in model.classes_]
         added |= dict(zip(names, model.predict_proba(rows).T, strict=True))

@@ -182,7 +182,9 @@ def _nameless(name: str) -> bool:
 
 def _frames_of_file(file: RowFile, columns: Sequence[str]) -> Iterator[Frame]:
     for block in file.blocks({name: file.kinds[name] for name in columns}):
-        found = {name: column if name in file.categories else _decoded(column) for name, column in block.items()}
+        found = {
+            name: whole_array(column) if name in file.categories else _decoded(column) for name, column in block.items()
+        }
         yield Frame(found, len(found[columns[0]]), named=True)
 
 

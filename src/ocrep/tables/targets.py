@@ -81,18 +81,25 @@ def target_of(
 
 def _column(y: Any) -> Any:
     """The target as an Arrow array."""
+    y = y.to_arrow() if hasattr(y, "to_arrow") else y
+    if isinstance(y, pyarrow.Table | pyarrow.RecordBatch):
+        if y.num_columns != 1:
+            raise _several_targets(y.shape)
+        y = y.column(0)
     if isinstance(y, pyarrow.Array | pyarrow.ChunkedArray):
         return whole_array(y)
-    if hasattr(y, "to_arrow") and getattr(y, "ndim", 1) == 1:
-        return whole_array(y.to_arrow())
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     if not isinstance(y, pandas.Series):
         y = np.asarray(without_mask(y))
         if y.ndim > 1 and y.shape[1] > 1:
-            raise DataError(f"y has the shape {y.shape}, but a table has one target: fit one model for each.")
+            raise _several_targets(y.shape)
         y = pandas.Series(column_or_1d(y, warn=True))
     return of_pandas("y", y)
+
+
+def _several_targets(shape: tuple[int, ...]) -> DataError:
+    return DataError(f"y has the shape {shape}, but a table has one target: fit one model for each.")
 
 
 def _numbers(column: Any, target: str) -> np.ndarray:

@@ -29,7 +29,7 @@ from ocrep.estimators import PinvClassifier, PinvClassifierCV, PinvRegressor, Pi
 from ocrep.exceptions import RuleEdgeWarning
 from ocrep.rules import Rule
 from ocrep.tables.coder import ReadTable, column_names, read_table
-from ocrep.tables.estimators import Coded, TableClassifier, TableRegressor
+from ocrep.tables.estimators import Coded, TableClassifier, TableRegressor, numbered_groups
 from ocrep.tables.frames import Frame, kind_of
 from ocrep.tables.leaks import advice_on_ids, advice_on_leaks
 from ocrep.tables.misread import misread
@@ -88,8 +88,8 @@ class Settings:
         kind = TableClassifier if task == "classification" else TableRegressor
         return kind(
             self.network(task, sampled=sampled),
-            ignore=tuple(self.ignore),
-            keep=tuple(self.keep),
+            ignore=self.ignore,
+            keep=self.keep,
             dates=self.dates,
             drop_missing_target=self.drop_missing_target,
             random_state=self.seed,
@@ -240,9 +240,10 @@ def _with_kinds_of_all_rows(
 
 def read_of(problem: Problem) -> tuple[ReadTable, np.ndarray]:
     """The columns and targets of a problem's rows, or of the sample of them."""
-    frame, y, _, _ = problem.model()._rows(problem.table.sample)
     settings = problem.settings
-    return read_table(frame, ignore=settings.ignore, keep=settings.keep, dates=settings.dates), y
+    with as_data_errors():
+        frame, y, _, _ = problem.model()._rows(problem.table.sample)
+        return read_table(frame, ignore=settings.ignore, keep=settings.keep, dates=settings.dates), y
 
 
 # ------------------------------------------------------------------------------
@@ -261,16 +262,16 @@ def train_table(
 
     With `test=0` no rows are held out: the model is trained once, and not assessed.
     """
-    found = assessed = held = None
+    found = assessed = held = left_out = None
     table = problem.table
     if test > 0:
+        left_out, ids = _left_out_of_all_rows(problem)
         training, blocks = divided(problem, test)
         progress("Training on the training part", 0, None)
         assessed = problem.model()
-        coded, seconds = fit_quietly(assessed, training)
+        coded, seconds = fit_quietly(assessed, training, left_out)
         progress("Testing", 0, None)
         leaks = advice_on_leaks(coded.read, coded.y, labels=problem.labels)
-        ids = advice_on_ids(coded.read, coded.y, labels=problem.labels)
         assessor = assessor_of(problem, assessed, coded, boosting=boosting)
         n_test = 0
         for part in blocks:
@@ -286,7 +287,7 @@ def train_table(
     if on_all_rows:
         progress("Training on all rows", 0, None)
         model = problem.model()
-        on_all, seconds = fit_quietly(model, table)
+        on_all, seconds = fit_quietly(model, table, left_out)
         coded = on_all if assessed is None else coded
         n_rows = on_all.n_rows
     assert model is not None
@@ -299,12 +300,24 @@ def train_table(
     return Trained(model, read, found, held, assessed, coded, n_rows, n_dropped, n_train, on_all_rows, seconds)
 
 
-def fit_quietly(model: TableModel, table: Table) -> tuple[Coded, float]:
-    """Fit a model, and give the rows that it learned from and the seconds that it took."""
+def _left_out_of_all_rows(problem: Problem) -> tuple[dict[str, str], list[Advice]]:
+    """The columns that are not used, with the reasons, and advice on ids.
+
+    Decided once, or the model that is tested could use a column that the one kept does not.
+    """
+    read, y = read_of(problem)
+    return read.left_out, advice_on_ids(read, y, labels=problem.labels)
+
+
+def fit_quietly(model: TableModel, table: Table, left_out: Mapping[str, str] | None = None) -> tuple[Coded, float]:
+    """Fit a model, and give the rows that it learned from and the seconds that it took.
+
+    `left_out` are the columns that are not used, with the reasons, as decided on more rows; None decides on these.
+    """
     start = perf_counter()
     with as_data_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuleEdgeWarning)  # the assessment says what is wrong
-        coded = model._fit_table(table)
+        coded = model._fit_table(table, left_out)
     return coded, perf_counter() - start
 
 
@@ -331,7 +344,14 @@ def _split(y: np.ndarray, groups: Any, test: float, seed: int, *, labels: bool) 
         raise DataError(f"A test part of {test:g} leaves too few of {n_rows} rows: use another share, or more rows.")
     rows = np.arange(n_rows)
     if groups is not None:
-        return next(GroupShuffleSplit(1, test_size=test, random_state=seed).split(rows, groups=groups))
+        numbers = numbered_groups(groups)
+        n_groups = int(numbers.max()) + 1
+        if n_groups - np.ceil(test * n_groups) < 2:
+            raise DataError(
+                f"There are {n_groups} groups, and with test={test:g} fewer than two of them are left to train on: "
+                "give rows of more groups, or test=0."
+            )
+        return next(GroupShuffleSplit(1, test_size=test, random_state=seed).split(rows, groups=numbers))
     if not labels:
         mine, others = train_test_split(rows, test_size=n_test, random_state=seed)
         return np.sort(mine), np.sort(others)
@@ -389,12 +409,12 @@ def fit_table(
     settings: Settings,
 ) -> TableModel:
     """What `ocrep.fit_table` does, with all libraries at hand."""
+    settings = replace(settings, ignore=column_names(settings.ignore), keep=column_names(settings.keep))
     if isinstance(data, str | os.PathLike):
         if sample_weight is not None or groups is not None or not isinstance(target, str):
             raise ValueError("Of a file the target is the name of a column, without weights and groups: read it first.")
-        return train_table(problem_of_file(data, target, settings, task=task), test=test, boosting=boosting).model
+        return _trained(problem_of_file(data, target, settings, task=task), test, boosting)
     frame = Frame.of(data)
-    settings = replace(settings, ignore=column_names(settings.ignore), keep=column_names(settings.keep))
     roles = {"target": target, "sample_weight": sample_weight, "groups": groups}
     named = {role: str(name) for role, name in roles.items() if isinstance(name, str | int | np.integer)}
     check_columns("The frame", tuple(named.values()), list(frame.columns))
@@ -410,5 +430,10 @@ def fit_table(
     rest = Frame(inputs, frame.n_rows, frame.named)
     part = Part(rest, values["target"], values["sample_weight"], values["groups"], named.get("target", ""))
     table = Table(part, frame.n_rows)
-    problem = _problem(table, part.target or "target", settings, task)
-    return train_table(problem, test=test, boosting=boosting).model
+    return _trained(_problem(table, part.target or "target", settings, task), test, boosting)
+
+
+def _trained(problem: Problem, test: float, boosting: bool) -> TableModel:
+    # What would read odd numbers are options of the program: here, the advice is to write them otherwise.
+    advice = tuple(replace(one, change={}) for one in problem.advice)
+    return train_table(replace(problem, advice=advice), test=test, boosting=boosting).model
