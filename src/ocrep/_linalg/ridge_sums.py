@@ -162,19 +162,23 @@ class RidgeSums:
     second: Array | float = 0.0
 
     def add(self, H: Array, T: Array, weight: Array | None) -> RidgeSums:
-        """The sums with some more rows."""
-        xp = array_namespace(H)
-        Z = xp.concat([H, T], axis=1) - self.shift
+        """The sums with some more rows; this object is not used again."""
+        Z = array_namespace(H).concat([H, T], axis=1)
+        Z -= self.shift
+        return self.add_shifted(Z, weight)
+
+    def add_shifted(self, Z: Array, weight: Array | None) -> RidgeSums:
+        """The same of rows [h | t] less the shift, which are overwritten."""
+        xp = array_namespace(Z)
         if weight is None:
-            return replace(
-                self,
-                weight=self.weight + Z.shape[0],
-                first=self.first + xp.sum(Z, axis=0),
-                second=self.second + Z.T @ Z,
-            )
-        first = self.first + weight @ Z
-        Z *= xp.sqrt(weight)[:, None]
-        return replace(self, weight=self.weight + float(xp.sum(weight)), first=first, second=self.second + Z.T @ Z)
+            total, first = float(Z.shape[0]), xp.sum(Z, axis=0)
+        else:
+            total, first = float(xp.sum(weight)), weight @ Z
+            Z *= xp.sqrt(weight)[:, None]
+        # In place where the library can: of wide layers, each matrix more is much of what a fit needs.
+        second = self.second
+        second += Z.T @ Z
+        return replace(self, weight=self.weight + total, first=self.first + first, second=second)
 
     def merge(self, other: RidgeSums) -> RidgeSums:
         """The sums over the rows of both, which must be about the same shift."""
@@ -191,7 +195,8 @@ class RidgeSums:
         shift, first, second = (np.asarray(array) for array in (self.shift, self.first, self.second))
         if intercept:
             mean = first / self.weight
-            about = second - np.outer(mean, first)
+            about = np.outer(mean, first)
+            np.subtract(second, about, out=about)
             mean = mean + shift
             # Features whose squares are only rounding are constant in these rows: a γ as small would take them for a
             # direction, and weights would be huge.
@@ -233,7 +238,8 @@ class RidgeProblem:
         while True:
             A[np.diag_indices(len(A))] = np.diag(self.A) + gamma
             try:
-                factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+                # The transpose of a symmetric matrix in C order is what LAPACK takes without another copy.
+                factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
                 return np.asarray(cho_solve(factor, right, check_finite=False))
             except LinAlgError:  # rounding made A indefinite: γ is far below what A is right to
                 gamma = max(10.0 * gamma, _LEAST * self.trace, np.finfo(float).tiny)

@@ -47,7 +47,7 @@ from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import JoinedLayers
 from ocrep._linalg.arrays import SMALLEST, as_float64, to_device_of, to_host
 from ocrep._linalg.folds import FoldPlan, without_each
-from ocrep._linalg.parallel import at_once
+from ocrep._linalg.parallel import at_once, row_slices
 from ocrep._linalg.ridge_sums import FoldedRows, RidgeProblem, RidgeSums, best_gamma, mean_of, refined
 from ocrep._linalg.rows import ChunkEncoder, Encoded, Encoder, cut, summarize
 from ocrep._linalg.solve import Factored, solve
@@ -119,6 +119,8 @@ class _Problem:
     """The rows of the sample by fold; `rows.places` are their places in the sample."""
     judged: FoldedRows
     """The rows that candidates are judged on."""
+    whole: bool = True
+    """Whether the sample holds all rows, so that its sums give the output weights."""
     first_metrics: dict[int | None, np.ndarray | None] = field(default_factory=dict)
     """What metrics begin with, the same for all candidates: without the fold that begins with this row, or of all."""
 
@@ -128,7 +130,7 @@ class _Problem:
         return self.judged is not self.rows
 
     @classmethod
-    def of(cls, survey: Survey, recipe: Recipe, n_rows: int | None) -> _Problem:
+    def of(cls, survey: Survey, recipe: Recipe, n_rows: int | None, *, whole: bool) -> _Problem:
         """Code the targets of the sample, and divide its rows into folds."""
         assert survey.sample is not None
         learned = Learned.of(replace(recipe, layer=None, metric=None), survey, n_rows)
@@ -139,7 +141,7 @@ class _Problem:
                 f"The targets are too large: sums of squares of {largest:.2g} may overflow. Divide them by "
                 f"{largest:.0e}."
             )
-        return cls(survey, learned, rows, judged=rows)
+        return cls(survey, learned, rows, judged=rows, whole=whole)
 
     @property
     def sample(self) -> RowSample:
@@ -150,7 +152,7 @@ class _Problem:
         """The same on the first rows of the sample, and a few rows of every label."""
         sample = self.sample.first(n_rows, every_label=self.sample.labels)
         rows = sample_by_fold(self.learned, sample, recipe.folds)
-        return _Problem(replace(self.survey, sample=sample), self.learned, rows, judged=rows)
+        return _Problem(replace(self.survey, sample=sample), self.learned, rows, judged=rows, whole=False)
 
     def of_many(self) -> _Problem:
         """The same with one part held out: the first folds, until they have a fifth of the rows."""
@@ -188,6 +190,7 @@ class _Judged:
     learned: Learned | None = None
     """For layers that were drawn on all rows."""
     sums: RidgeSums | None = None
+    """Those of all rows, if they are in the sample."""
 
 
 def stack(
@@ -220,7 +223,7 @@ def stack(
     candidates = tuple(make_candidates(n_rows, survey.n_inputs, _n_outputs(survey), sys.maxsize))
     check_memory(candidates, survey, min(survey.n_rows, most_rows))
     first = candidates[0][1]
-    problem = _Problem.of(survey, first, rows.n_rows)
+    problem = _Problem.of(survey, first, rows.n_rows, whole=whole)
     scores = [Score(0.0) for _ in candidates]
     left = list(range(len(candidates)))
     if len(problem.rows) > _MANY and problem.rows.n_folds > 1:
@@ -343,7 +346,7 @@ def _judged_once(problem: _Problem, recipe: Recipe) -> _Judged:
     outputs = [
         rows.outputs(rows.fold(v), learned.features, *fitted.weights(gamma)) for v, fitted in enumerate(problems)
     ]
-    return _Judged(gamma, np.concatenate(outputs), learned, reduce(RidgeSums.merge, sums))
+    return _Judged(gamma, np.concatenate(outputs), learned, reduce(RidgeSums.merge, sums) if problem.whole else None)
 
 
 def _judged_nested(problem: _Problem, recipe: Recipe) -> _Judged:
@@ -368,13 +371,16 @@ def _judged_on_part(problem: _Problem, recipe: Recipe) -> _Judged:
     """One layer, learned without the rows held out if it learns from targets, and output weights without them."""
     rows = problem.rows
     learned = problem.learn(recipe, rows.fold(0) if recipe.learns_layer else None)
+    grown = recipe.layer is not None and recipe.layer.weight_init == "trees"
     held, others = rows.sums(learned.features, learned.n_features)
     fitted = others.problem(intercept=recipe.intercept)
+    # Sums of wide layers are large: they are kept only where they give the output weights.
+    sums = held.merge(others) if problem.whole and not grown else None
+    del others
     gamma = _gamma(recipe, [fitted], [held])
     outputs = rows.outputs(rows.fold(0), learned.features, *fitted.weights(gamma))
-    if recipe.layer is not None and recipe.layer.weight_init == "trees":
-        return _Judged(gamma, outputs)  # trees gain from all rows: they are grown once more if they are members
-    return _Judged(gamma, outputs, learned, held.merge(others))
+    # Trees gain from all rows: they are grown once more if they are members.
+    return _Judged(gamma, outputs, None if grown else learned, sums)
 
 
 def _gamma(recipe: Recipe, problems: Sequence[RidgeProblem], held: Sequence[RidgeSums | Encoded]) -> float:
@@ -516,11 +522,17 @@ def _fitted_on_sample(
 
 # Rows of which a worker forms the features of one member at a time: the sums are added to so many rows at once.
 _ROWS_AT_ONCE = 2_048
+# Rows whose features a thread forms at a time.
+_ROWS_EACH = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MemberSums:
-    """The sums of each member over the rows so far; the rows come as inputs, and each member forms its own features."""
+    """The sums of each member over the rows so far; the rows come as inputs, and each member forms its own features.
+
+    Narrow members leave the rows to several workers, each with sums of its own. Of wide ones the sums are so large
+    that there is one worker; its threads share the rows of a chunk, and BLAS has all cores for the products.
+    """
 
     members: tuple[RidgeSums, ...]
     maps: tuple[HiddenMap, ...]
@@ -541,15 +553,36 @@ class _MemberSums:
     def add(self, block: Block, chunks: ChunkEncoder) -> _MemberSums:
         members = self.members
         for chunk in cut(block, chunks.size):
-            (X, T, weight), _ = chunks.in_workspace(chunk)
+            (X, T, weight), memory = chunks.in_workspace(chunk)
             T = (T - self.center) / self.scale
             pairs = zip(members, self.maps, strict=True)
-            members = tuple(sums.add(as_float64(own(X)), T, weight) for sums, own in pairs)
+            members = tuple(_with_rows(sums, own, X, T, weight, memory) for sums, own in pairs)
         return replace(self, members=members)
 
     def merge(self, other: _MemberSums) -> _MemberSums:
         pairs = zip(self.members, other.members, strict=True)
         return replace(self, members=tuple(a.merge(b) for a, b in pairs))
+
+
+def _with_rows(
+    sums: RidgeSums, own: HiddenMap, X: Any, T: Any, weight: Any, memory: np.ndarray | None
+) -> RidgeSums:
+    """The sums of a member with some more rows, whose features may lie in the given memory."""
+    if memory is None:  # on a device
+        return sums.add(as_float64(own(X)), T, weight)
+    width = len(sums.shift)
+    Z = memory[: len(T), :width] if memory.shape[1] >= width else np.empty((len(T), width))
+
+    def form(rows: slice) -> None:
+        part = Z[rows]
+        H = own(X[rows], part[:, : sums.n_features])
+        if not np.may_share_memory(H, part):
+            part[:, : sums.n_features] = H
+        part[:, sums.n_features :] = T[rows]
+        part -= sums.shift
+
+    at_once(form, list(row_slices(len(T), _ROWS_EACH)))
+    return sums.add_shifted(Z, weight)
 
 
 def _fitted_on_all_rows(
@@ -570,10 +603,13 @@ def _fitted_on_all_rows(
         center, scale = to_device_of(like, center), to_device_of(like, scale)
     pairs = zip(shifts, maps, strict=True)
     empty = tuple(RidgeSums(shift, own.n_features) for shift, own in pairs)
-    inputs = replace(problem.learned, division=None, on_device=like is not None)
-    found = summarize(rows, inputs.encoder, _MemberSums(empty, tuple(maps), center, scale)).members
+    encoder = replace(problem.learned, division=None, on_device=like is not None).encoder
+    if like is None:  # the features are those of the members, and decide how many workers there are
+        encoder = replace(encoder, n_features=max(own.n_features for own in maps))
+    found = list(summarize(rows, encoder, _MemberSums(empty, tuple(maps), center, scale)).members)
     fitted = {}
-    for (number, (recipe, _, gamma)), sums in zip(members.items(), found, strict=True):
+    for number, (recipe, _, gamma) in members.items():
+        sums = found.pop(0)  # not kept: those of all members are the most that a fit holds
         on_host = replace(sums, shift=to_host(sums.shift), first=to_host(sums.first), second=to_host(sums.second))
         fitted[number] = on_host.problem(intercept=recipe.intercept).weights(gamma)
     return fitted
