@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace
+from ocrep._linalg.arrays import EPS, Array, array_namespace, to_host
+from ocrep._linalg.parallel import row_slices
 from ocrep._linalg.rows import Encoded
 
 # γ is at least this much of tr(A), since A is rounded by ε·tr(A), and at most this much, where weights are nearly 0.
@@ -37,6 +38,8 @@ _MOST = 1e2
 _START = -5.0
 # Entries of H in memory at a time.
 _ENTRIES = 2**21
+# Sums are kept by so many columns, down to the diagonal: of wide layers, whole matrices are much of what a fit holds.
+_COLUMNS = 512
 
 Features = Callable[[Any, np.ndarray], np.ndarray]
 """H of some inputs, written into the given memory."""
@@ -145,6 +148,10 @@ class FoldedRows:
         return found
 
 
+def _parts(width: int) -> list[slice]:
+    return list(row_slices(width, _COLUMNS))
+
+
 def mean_of(H: Array, T: Array, weight: Array) -> Array:
     """The mean of the rows [h | t]."""
     xp = array_namespace(H)
@@ -159,7 +166,8 @@ class RidgeSums:
     n_features: int
     weight: float = 0.0
     first: Array | float = 0.0
-    second: Array | float = 0.0
+    second: tuple[Array, ...] = ()
+    """Σw·zzᵀ by `_COLUMNS` columns, each down to the diagonal: below it is the same again."""
 
     def add(self, H: Array, T: Array, weight: Array | None) -> RidgeSums:
         """The sums with some more rows; this object is not used again."""
@@ -175,10 +183,14 @@ class RidgeSums:
         else:
             total, first = float(xp.sum(weight)), weight @ Z
             Z *= xp.sqrt(weight)[:, None]
-        # In place where the library can: of wide layers, each matrix more is much of what a fit needs.
-        second = self.second
-        second += Z.T @ Z
-        return replace(self, weight=self.weight + total, first=self.first + first, second=second)
+        product = Z.T @ Z
+        if not self.second:
+            found = [xp.asarray(product[: part.stop, part], copy=True) for part in _parts(len(self.shift))]
+        else:
+            found = list(self.second)
+            for number, part in enumerate(_parts(len(self.shift))):
+                found[number] += product[: part.stop, part]  # in place where the library can
+        return replace(self, weight=self.weight + total, first=self.first + first, second=tuple(found))
 
     def merge(self, other: RidgeSums) -> RidgeSums:
         """The sums over the rows of both, which must be about the same shift."""
@@ -186,36 +198,57 @@ class RidgeSums:
             self,
             weight=self.weight + other.weight,
             first=self.first + other.first,
-            second=self.second + other.second,
+            second=tuple(a + b for a, b in zip(self.second, other.second, strict=True)),
         )
+
+    def to_host(self) -> RidgeSums:
+        """The same in NumPy's arrays."""
+        second = tuple(map(to_host, self.second))
+        return replace(self, shift=to_host(self.shift), first=to_host(self.first), second=second)
 
     def problem(self, *, intercept: bool) -> RidgeProblem:
         """A = CᵀC and B = CᵀT with the features about their mean, or as they are without an intercept."""
         M = self.n_features
-        shift, first, second = (np.asarray(array) for array in (self.shift, self.first, self.second))
+        shift, first = np.asarray(self.shift), np.asarray(self.first)
+        about = self._whole_second()
+        squares = np.diag(about).copy()
         if intercept:
             mean = first / self.weight
-            about = np.outer(mean, first)
-            np.subtract(second, about, out=about)
+            about -= np.outer(mean, first)
             mean = mean + shift
             # Features whose squares are only rounding are constant in these rows: a γ as small would take them for a
             # direction, and weights would be huge.
-            rounding = 8.0 * EPS * np.diag(second) + self.weight * (4.0 * EPS * mean) ** 2
+            rounding = 8.0 * EPS * squares + self.weight * (4.0 * EPS * mean) ** 2
             constant = np.flatnonzero(np.diag(about)[:M] <= rounding[:M])
             about[constant, :] = 0.0
             about[:, constant] = 0.0
         else:  # back to sums about zero
             mean = np.zeros_like(first)
             moved = np.outer(shift, first)
-            about = second + moved + moved.T + self.weight * np.outer(shift, shift)
+            about = about + moved + moved.T + self.weight * np.outer(shift, shift)
         return RidgeProblem(about[:M, :M], about[:M, M:], mean[:M], mean[M:])
+
+    def _whole_second(self) -> np.ndarray:
+        width = len(self.shift)
+        whole = np.empty((width, width))
+        for part, own in zip(_parts(width), self.second, strict=True):
+            whole[: part.stop, part] = own
+            whole[part, : part.start] = own[: part.start].T
+        return whole
+
+    def _second_times(self, Z: np.ndarray) -> np.ndarray:
+        found = np.zeros_like(Z)
+        for part, own in zip(_parts(len(Z)), self.second, strict=True):
+            found[: part.stop] += own @ Z[part]
+            found[part] += own[: part.start].T @ Z[: part.start]
+        return found
 
     def squared_error(self, W: np.ndarray, b: np.ndarray) -> float:
         """Σw‖t − hW − b‖² over the rows and targets."""
         M = self.n_features
         Z = np.vstack([-W, np.eye(W.shape[1])])
         constant = self.shift[M:] - self.shift[:M] @ W - b
-        squares = np.sum(Z * (self.second @ Z), axis=0) + 2.0 * constant * (self.first @ Z)
+        squares = np.sum(Z * self._second_times(Z), axis=0) + 2.0 * constant * (self.first @ Z)
         return float(np.sum(np.maximum(squares + self.weight * constant**2, 0.0)))
 
 

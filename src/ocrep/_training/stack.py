@@ -45,7 +45,7 @@ from sklearn.base import clone
 
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import JoinedLayers
-from ocrep._linalg.arrays import SMALLEST, as_float64, to_device_of, to_host
+from ocrep._linalg.arrays import SMALLEST, as_float64, to_device_of
 from ocrep._linalg.folds import FoldPlan, without_each
 from ocrep._linalg.parallel import at_once, row_slices
 from ocrep._linalg.ridge_sums import FoldedRows, RidgeProblem, RidgeSums, best_gamma, mean_of, refined
@@ -564,9 +564,7 @@ class _MemberSums:
         return replace(self, members=tuple(a.merge(b) for a, b in pairs))
 
 
-def _with_rows(
-    sums: RidgeSums, own: HiddenMap, X: Any, T: Any, weight: Any, memory: np.ndarray | None
-) -> RidgeSums:
+def _with_rows(sums: RidgeSums, own: HiddenMap, X: Any, T: Any, weight: Any, memory: np.ndarray | None) -> RidgeSums:
     """The sums of a member with some more rows, whose features may lie in the given memory."""
     if memory is None:  # on a device
         return sums.add(as_float64(own(X)), T, weight)
@@ -610,8 +608,7 @@ def _fitted_on_all_rows(
     fitted = {}
     for number, (recipe, _, gamma) in members.items():
         sums = found.pop(0)  # not kept: those of all members are the most that a fit holds
-        on_host = replace(sums, shift=to_host(sums.shift), first=to_host(sums.first), second=to_host(sums.second))
-        fitted[number] = on_host.problem(intercept=recipe.intercept).weights(gamma)
+        fitted[number] = sums.to_host().problem(intercept=recipe.intercept).weights(gamma)
     return fitted
 
 
