@@ -372,6 +372,7 @@ def diagnose_table(trained: Trained, *, title: str = DEFAULT_TITLE, command: str
     """
     model, coded = trained.assessed, trained.coded
     assert model is not None
+    assert coded is not None
     assert trained.held_out is not None
     frame, y_test, _, _ = model._rows(trained.held_out, whole=False)
     X_test = model.coder_.transform(frame)
@@ -395,7 +396,7 @@ def diagnose_table(trained: Trained, *, title: str = DEFAULT_TITLE, command: str
     if good is not None:
         good = replace(good, advice=[one for one in good.advice if one not in on_columns])
     numbers = trained.held_out.numbers
-    read = trained.coded.read
+    read = coded.read
     examined = examination(
         model,
         frame,
