@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace, to_host
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, to_host, with_rows
 from ocrep._linalg.parallel import row_slices
 from ocrep._linalg.rows import Encoded
 
@@ -39,7 +39,7 @@ _START = -5.0
 # Entries of H in memory at a time.
 _ENTRIES = 2**21
 # Sums are kept by so many columns, down to the diagonal: of wide layers, whole matrices are much of what a fit holds.
-_COLUMNS = 512
+_COLUMNS = 1_024
 
 Features = Callable[[Any, np.ndarray], np.ndarray]
 """H of some inputs, written into the given memory."""
@@ -149,7 +149,15 @@ class FoldedRows:
 
 
 def _parts(width: int) -> list[slice]:
-    return list(row_slices(width, _COLUMNS))
+    """Even parts of at most `_COLUMNS` columns."""
+    n_parts = max(1, math.ceil(width / _COLUMNS))
+    return list(row_slices(width, math.ceil(width / n_parts)))
+
+
+def _plus(A: Array, rows: slice, more: Array) -> Array:
+    """A with more in some rows, which is overwritten; A itself is changed where the library allows it."""
+    more += A[rows, ...]
+    return with_rows(A, rows, more)
 
 
 def mean_of(H: Array, T: Array, weight: Array) -> Array:
@@ -183,13 +191,16 @@ class RidgeSums:
         else:
             total, first = float(xp.sum(weight)), weight @ Z
             Z *= xp.sqrt(weight)[:, None]
-        product = Z.T @ Z
-        if not self.second:
-            found = [xp.asarray(product[: part.stop, part], copy=True) for part in _parts(len(self.shift))]
-        else:
-            found = list(self.second)
-            for number, part in enumerate(_parts(len(self.shift))):
-                found[number] += product[: part.stop, part]  # in place where the library can
+        parts = _parts(len(self.shift))
+        found = list(self.second) or [
+            xp.zeros((p.stop, p.stop - p.start), dtype=Z.dtype, device=device_of(Z)) for p in parts
+        ]
+        for number, part in enumerate(parts):
+            own = Z[:, part]
+            above = slice(0, part.start)
+            if part.start:
+                found[number] = _plus(found[number], above, Z[:, above].T @ own)
+            found[number] = _plus(found[number], slice(part.start, part.stop), own.T @ own)
         return replace(self, weight=self.weight + total, first=self.first + first, second=tuple(found))
 
     def merge(self, other: RidgeSums) -> RidgeSums:
@@ -214,7 +225,8 @@ class RidgeSums:
         squares = np.diag(about).copy()
         if intercept:
             mean = first / self.weight
-            about -= np.outer(mean, first)
+            for part in _parts(len(mean)):
+                about[part] -= np.outer(mean[part], first)
             mean = mean + shift
             # Features whose squares are only rounding are constant in these rows: a γ as small would take them for a
             # direction, and weights would be huge.

@@ -521,7 +521,7 @@ def _fitted_on_sample(
 
 
 # Rows of which a worker forms the features of one member at a time: the sums are added to so many rows at once.
-_ROWS_AT_ONCE = 2_048
+_ROWS_AT_ONCE = 1_024
 # Rows whose features a thread forms at a time.
 _ROWS_EACH = 256
 
