@@ -84,9 +84,11 @@ def scale_of(
     share = rows.weight / rows.weight.sum()
     n = 1.0 / float(share @ share)  # as many rows of equal weight tell as much
     sums = rows.sums(features, n_features)
-    problems = [others.problem(intercept=True) for others in without_each(sums, RidgeSums.merge)]
-    fitted = reduce(RidgeSums.merge, sums).problem(intercept=True)
+    others = without_each(sums, RidgeSums.merge)
+    whole = reduce(RidgeSums.merge, sums)
     del sums
+    # Sums of wide layers are large: each is let go as soon as its problem is known.
+    problems = [others.pop(0).problem(intercept=True) for _ in range(rows.n_folds)]
     trace = float(np.mean([problem.trace for problem in problems]))
     if not 0.0 < trace < math.inf:
         return None
@@ -99,7 +101,7 @@ def scale_of(
     for v, problem in enumerate(problems):
         W, b = (np.concatenate(each, axis=-1) for each in zip(*map(problem.weights, gammas_tried), strict=True))
         outputs.append(rows.outputs(rows.fold(v), features, W, b).reshape(-1, len(_GAMMAS), sizes.shape[1]))
-    del problems
+    del problem, problems
     for number, gamma in enumerate(gammas_tried):
         found = np.concatenate([of_fold[:, number] for of_fold in outputs])
         score = share @ found + np.log(share @ (sizes * np.exp(-found)))
@@ -112,6 +114,7 @@ def scale_of(
     chosen = np.isfinite(gammas)
     if not chosen.any():
         return None
+    fitted = whole.problem(intercept=True)
     for gamma in np.unique(gammas[chosen]):
         own = gammas == gamma
         W, b = fitted.weights(gamma)
