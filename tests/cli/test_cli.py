@@ -448,7 +448,8 @@ def test_a_signal_to_stop_is_an_exception_so_that_half_written_files_are_removed
 def peak_of(folder, *arguments):
     # Not ru_maxrss, which begins with what the parent of a process held.
     script = (
-        "import re, sys\nfrom pathlib import Path\nfrom ocrep.cli.running import run\ncode = run(sys.argv[1:])\n"
+        "import re, sys\nfrom pathlib import Path\nfrom ocrep.cli import main\ntry:\n    main()\n"
+        "except SystemExit as end:\n    code = end.code\n"
         "print(int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) / 1024, code)"
     )
     command = [sys.executable, "-c", script, *arguments]

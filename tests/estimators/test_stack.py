@@ -10,6 +10,8 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
 import ocrep
 from ocrep import PinvClassifier, PinvClassifierCV, PinvRegressor, PinvRegressorCV, RandomLayer, load_model, save_model
+from ocrep._linalg import parallel
+from ocrep._training.stack import _MemberSums
 
 THREE = [
     {"n_hidden": 30, "activation": "relu", "weight_init": "pairs", "input_scaling": "squash"},
@@ -380,6 +382,24 @@ def test_beyond_selection_rows_members_are_trained_on_all_rows(kind, friedman):
     assert model.cv_results_["n_rows"].tolist() == [200]
     alone = PinvRegressor(**own, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict(X[:50]), alone.predict(X[:50]), rtol=1e-6)
+
+
+def test_the_sums_of_wide_members_are_held_once_whatever_the_number_of_workers(workers, monkeypatch):
+    X, y = make_friedman1(3000, 6, noise=0.5, random_state=2)
+    merges = []
+    merge = _MemberSums.merge
+    monkeypatch.setattr(_MemberSums, "merge", lambda one, other: merges.append(1) or merge(one, other))
+    monkeypatch.setattr(parallel, "BLOCK_ENTRIES", 2**12)  # several blocks
+    model = PinvRegressorCV(THREE, selection_rows=200, random_state=0)
+    weight = np.linspace(0.5, 2.0, len(y))
+    expected = clone(model).fit(X, y, weight).predict(X[:50])
+    workers(4)
+    np.testing.assert_allclose(clone(model).fit(X, y, weight).predict(X[:50]), expected, rtol=1e-9)
+    assert merges
+    monkeypatch.setattr(parallel, "WIDEST_SHARED", 20)
+    merges.clear()
+    np.testing.assert_allclose(clone(model).fit(X, y, weight).predict(X[:50]), expected, rtol=1e-9)
+    assert not merges
 
 
 def test_weights_equal_repetition(friedman):

@@ -14,7 +14,7 @@ from ocrep._files.readers import PLAIN, FileReader, table_reader
 from ocrep._files.reading import Reading
 
 # Blocks of wide files have fewer rows: about this number of values each.
-_BLOCK_VALUES = 2**21
+_BLOCK_VALUES = 2**19
 
 
 class RowFile:

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ocrep._linalg.arrays import EPS, Array, array_namespace
+from ocrep._linalg.arrays import EPS, Array, array_namespace, device_of, to_host, with_rows
+from ocrep._linalg.parallel import row_slices
 from ocrep._linalg.rows import Encoded
 
 # γ is at least this much of tr(A), since A is rounded by ε·tr(A), and at most this much, where weights are nearly 0.
@@ -38,6 +39,8 @@ _MOST = 1e2
 _START = -5.0
 # Entries of H in memory at a time.
 _ENTRIES = 2**21
+# Sums are kept by so many columns, down to the diagonal: of wide layers, whole matrices are much of what a fit holds.
+_COLUMNS = 1_024
 
 Features = Callable[[Any, np.ndarray], np.ndarray]
 """H of some inputs, written into the given memory."""
@@ -146,6 +149,18 @@ class FoldedRows:
         return found
 
 
+def _parts(width: int) -> list[slice]:
+    """Even parts of at most `_COLUMNS` columns."""
+    n_parts = max(1, math.ceil(width / _COLUMNS))
+    return list(row_slices(width, math.ceil(width / n_parts)))
+
+
+def _plus(A: Array, rows: slice, more: Array) -> Array:
+    """A with more in some rows, which is overwritten; A itself is changed where the library allows it."""
+    more += A[rows, ...]
+    return with_rows(A, rows, more)
+
+
 def mean_of(H: Array, T: Array, weight: Array) -> Array:
     """The mean of the rows [h | t]."""
     xp = array_namespace(H)
@@ -160,22 +175,34 @@ class RidgeSums:
     n_features: int
     weight: float = 0.0
     first: Array | float = 0.0
-    second: Array | float = 0.0
+    second: tuple[Array, ...] = ()
+    """Σw·zzᵀ by `_COLUMNS` columns, each down to the diagonal: below it is the same again."""
 
     def add(self, H: Array, T: Array, weight: Array | None) -> RidgeSums:
-        """The sums with some more rows."""
-        xp = array_namespace(H)
-        Z = xp.concat([H, T], axis=1) - self.shift
+        """The sums with some more rows; this object is not used again."""
+        Z = array_namespace(H).concat([H, T], axis=1)
+        Z -= self.shift
+        return self.add_shifted(Z, weight)
+
+    def add_shifted(self, Z: Array, weight: Array | None) -> RidgeSums:
+        """The same of rows [h | t] less the shift, which are overwritten."""
+        xp = array_namespace(Z)
         if weight is None:
-            return replace(
-                self,
-                weight=self.weight + Z.shape[0],
-                first=self.first + xp.sum(Z, axis=0),
-                second=self.second + Z.T @ Z,
-            )
-        first = self.first + weight @ Z
-        Z *= xp.sqrt(weight)[:, None]
-        return replace(self, weight=self.weight + float(xp.sum(weight)), first=first, second=self.second + Z.T @ Z)
+            total, first = float(Z.shape[0]), xp.sum(Z, axis=0)
+        else:
+            total, first = float(xp.sum(weight)), weight @ Z
+            Z *= xp.sqrt(weight)[:, None]
+        parts = _parts(len(self.shift))
+        found = list(self.second) or [
+            xp.zeros((p.stop, p.stop - p.start), dtype=Z.dtype, device=device_of(Z)) for p in parts
+        ]
+        for number, part in enumerate(parts):
+            own = Z[:, part]
+            above = slice(0, part.start)
+            if part.start:
+                found[number] = _plus(found[number], above, Z[:, above].T @ own)
+            found[number] = _plus(found[number], slice(part.start, part.stop), own.T @ own)
+        return replace(self, weight=self.weight + total, first=self.first + first, second=tuple(found))
 
     def merge(self, other: RidgeSums) -> RidgeSums:
         """The sums over the rows of both, which must be about the same shift."""
@@ -183,35 +210,58 @@ class RidgeSums:
             self,
             weight=self.weight + other.weight,
             first=self.first + other.first,
-            second=self.second + other.second,
+            second=tuple(a + b for a, b in zip(self.second, other.second, strict=True)),
         )
+
+    def to_host(self) -> RidgeSums:
+        """The same in NumPy's arrays."""
+        second = tuple(map(to_host, self.second))
+        return replace(self, shift=to_host(self.shift), first=to_host(self.first), second=second)
 
     def problem(self, *, intercept: bool) -> RidgeProblem:
         """A = CᵀC and B = CᵀT with the features about their mean, or as they are without an intercept."""
         M = self.n_features
-        shift, first, second = (np.asarray(array) for array in (self.shift, self.first, self.second))
+        shift, first = np.asarray(self.shift), np.asarray(self.first)
+        about = self._whole_second()
+        squares = np.diag(about).copy()
         if intercept:
             mean = first / self.weight
-            about = second - np.outer(mean, first)
+            for part in _parts(len(mean)):
+                about[part] -= np.outer(mean[part], first)
             mean = mean + shift
             # Features whose squares are only rounding are constant in these rows: a γ as small would take them for a
             # direction, and weights would be huge.
-            rounding = 8.0 * EPS * np.diag(second) + self.weight * (4.0 * EPS * mean) ** 2
+            rounding = 8.0 * EPS * squares + self.weight * (4.0 * EPS * mean) ** 2
             constant = np.flatnonzero(np.diag(about)[:M] <= rounding[:M])
             about[constant, :] = 0.0
             about[:, constant] = 0.0
         else:  # back to sums about zero
             mean = np.zeros_like(first)
             moved = np.outer(shift, first)
-            about = second + moved + moved.T + self.weight * np.outer(shift, shift)
+            about = about + moved + moved.T + self.weight * np.outer(shift, shift)
         return RidgeProblem(about[:M, :M], about[:M, M:], mean[:M], mean[M:])
+
+    def _whole_second(self) -> np.ndarray:
+        width = len(self.shift)
+        whole = np.empty((width, width))
+        for part, own in zip(_parts(width), self.second, strict=True):
+            whole[: part.stop, part] = own
+            whole[part, : part.start] = own[: part.start].T
+        return whole
+
+    def _second_times(self, Z: np.ndarray) -> np.ndarray:
+        found = np.zeros_like(Z)
+        for part, own in zip(_parts(len(Z)), self.second, strict=True):
+            found[: part.stop] += own @ Z[part]
+            found[part] += own[: part.start].T @ Z[: part.start]
+        return found
 
     def squared_error(self, W: np.ndarray, b: np.ndarray) -> float:
         """Σw‖t − hW − b‖² over the rows and targets."""
         M = self.n_features
         Z = np.vstack([-W, np.eye(W.shape[1])])
         constant = self.shift[M:] - self.shift[:M] @ W - b
-        squares = np.sum(Z * (self.second @ Z), axis=0) + 2.0 * constant * (self.first @ Z)
+        squares = np.sum(Z * self._second_times(Z), axis=0) + 2.0 * constant * (self.first @ Z)
         return float(np.sum(np.maximum(squares + self.weight * constant**2, 0.0)))
 
 
@@ -236,7 +286,8 @@ class RidgeProblem:
         while True:
             A[np.diag_indices(len(A))] = np.diag(self.A) + gamma
             try:
-                factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+                # The transpose of a symmetric matrix in C order is what LAPACK takes without another copy.
+                factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
                 return np.asarray(cho_solve(factor, right, check_finite=False))
             except LinAlgError:  # rounding made A indefinite: γ is far below what A is right to
                 gamma = max(10.0 * gamma, _LEAST * self.trace, np.finfo(float).tiny)

@@ -385,7 +385,7 @@ def summarize_part(
         raise ValueError("There are no row blocks to factor: give at least one (H, T) pair.")
     if len(first) == 1:  # too little to share
         return start.add(first[0], ChunkEncoder(encoder, start.chunk_size(encoder, 1)))
-    n_rows = len(first[0])
+    n_rows, n_inputs = len(first[0]), first[0].X.shape[1]
     most = start.chunk_size(encoder, worker_count())
     workers = 1  # on a device
     if encoder.n_features is not None and most is not None:
@@ -397,6 +397,7 @@ def summarize_part(
         return (start if so_far is None else so_far).add(block, chunks)
 
     blocks = chain(first, blocks)
+    del first  # or these blocks would be held until the last one
     if workers == 1:
         return _merged(share_items(step, blocks, 1))
     # A worker takes so many rows at a time that each fold gets about one chunk; if the number of all rows is known, all
@@ -406,7 +407,7 @@ def summarize_part(
         items = part.blocks(encoder.code, size)
     else:
         items = chain.from_iterable(cut(block, size) for block in blocks)
-    waiting = items_waiting(workers, size, first[0].X.shape[1])
+    waiting = items_waiting(workers, size, n_inputs)
     # Where a summary is one matrix, a second one for each worker lets others help a slow one.
     states_each = STATES_EACH if start.n_matrices == 1 and not start.merges_in_pairs else 1
     return _merged(share_items(step, items, workers, waiting=waiting, states_each=states_each))

@@ -84,16 +84,26 @@ def scale_of(
     share = rows.weight / rows.weight.sum()
     n = 1.0 / float(share @ share)  # as many rows of equal weight tell as much
     sums = rows.sums(features, n_features)
-    problems = [others.problem(intercept=True) for others in without_each(sums, RidgeSums.merge)]
+    others = without_each(sums, RidgeSums.merge)
+    whole = reduce(RidgeSums.merge, sums)
+    del sums
+    # Sums of wide layers are large: each is let go as soon as its problem is known.
+    problems = [others.pop(0).problem(intercept=True) for _ in range(rows.n_folds)]
     trace = float(np.mean([problem.trace for problem in problems]))
     if not 0.0 < trace < math.inf:
         return None
     best = np.log(share @ sizes) - _LEAST_GAIN / n
     gammas = np.full(sizes.shape[1], np.inf)
     logs = np.zeros_like(sizes)
-    for gamma in trace * _GAMMAS:
-        outputs = [rows.outputs(rows.fold(v), features, *p.weights(gamma)) for v, p in enumerate(problems)]
-        found = np.concatenate(outputs)
+    gammas_tried = trace * _GAMMAS
+    # The features of a fold are formed once for all γ, whose weights lie side by side.
+    outputs = []
+    for v, problem in enumerate(problems):
+        W, b = (np.concatenate(each, axis=-1) for each in zip(*map(problem.weights, gammas_tried), strict=True))
+        outputs.append(rows.outputs(rows.fold(v), features, W, b).reshape(-1, len(_GAMMAS), sizes.shape[1]))
+    del problem, problems
+    for number, gamma in enumerate(gammas_tried):
+        found = np.concatenate([of_fold[:, number] for of_fold in outputs])
         score = share @ found + np.log(share @ (sizes * np.exp(-found)))
         better = score < best
         best = np.where(better, score, best)
@@ -104,7 +114,7 @@ def scale_of(
     chosen = np.isfinite(gammas)
     if not chosen.any():
         return None
-    fitted = reduce(RidgeSums.merge, sums).problem(intercept=True)
+    fitted = whole.problem(intercept=True)
     for gamma in np.unique(gammas[chosen]):
         own = gammas == gamma
         W, b = fitted.weights(gamma)

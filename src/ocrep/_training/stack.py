@@ -45,9 +45,9 @@ from sklearn.base import clone
 
 from ocrep._layers.hidden_map import HiddenMap
 from ocrep._layers.random_layer import JoinedLayers
-from ocrep._linalg.arrays import SMALLEST, as_float64, to_device_of, to_host
+from ocrep._linalg.arrays import SMALLEST, as_float64, to_device_of
 from ocrep._linalg.folds import FoldPlan, without_each
-from ocrep._linalg.parallel import at_once
+from ocrep._linalg.parallel import at_once, row_slices
 from ocrep._linalg.ridge_sums import FoldedRows, RidgeProblem, RidgeSums, best_gamma, mean_of, refined
 from ocrep._linalg.rows import ChunkEncoder, Encoded, Encoder, cut, summarize
 from ocrep._linalg.solve import Factored, solve
@@ -119,6 +119,8 @@ class _Comparison:
     """The rows of the sample by fold; `rows.places` are their places in the sample."""
     judged: FoldedRows
     """The rows that candidates are judged on."""
+    whole: bool = True
+    """Whether the sample holds all rows, so that its sums give the output weights."""
     first_metrics: dict[int | None, np.ndarray | None] = field(default_factory=dict)
     """What metrics begin with, the same for all candidates: without the fold that begins with this row, or of all."""
 
@@ -128,7 +130,7 @@ class _Comparison:
         return self.judged is not self.rows
 
     @classmethod
-    def of(cls, survey: Survey, recipe: Recipe, n_rows: int | None) -> _Comparison:
+    def of(cls, survey: Survey, recipe: Recipe, n_rows: int | None, *, whole: bool) -> _Comparison:
         """Code the targets of the sample, and divide its rows into folds."""
         assert survey.sample is not None
         learned = Learned.of(replace(recipe, layer=None, metric=None), survey, n_rows)
@@ -139,7 +141,7 @@ class _Comparison:
                 f"The targets are too large: sums of squares of {largest:.2g} may overflow. Divide them by "
                 f"{largest:.0e}."
             )
-        return cls(survey, learned, rows, judged=rows)
+        return cls(survey, learned, rows, judged=rows, whole=whole)
 
     @property
     def sample(self) -> RowSample:
@@ -150,7 +152,7 @@ class _Comparison:
         """The same on the first rows of the sample, and a few rows of every label."""
         sample = self.sample.first(n_rows, every_label=self.sample.labels)
         rows = sample_by_fold(self.learned, sample, recipe.folds)
-        return _Comparison(replace(self.survey, sample=sample), self.learned, rows, judged=rows)
+        return _Comparison(replace(self.survey, sample=sample), self.learned, rows, judged=rows, whole=False)
 
     def of_many(self) -> _Comparison:
         """The same with one part held out: the first folds, until they have a fifth of the rows."""
@@ -188,6 +190,7 @@ class _Judged:
     learned: Learned | None = None
     """For layers that were drawn on all rows."""
     sums: RidgeSums | None = None
+    """Those of all rows, if they are in the sample."""
 
 
 def stack(
@@ -220,7 +223,7 @@ def stack(
     candidates = tuple(make_candidates(n_rows, survey.n_inputs, _n_outputs(survey), sys.maxsize))
     check_memory(candidates, survey, min(survey.n_rows, most_rows))
     first = candidates[0][1]
-    compared = _Comparison.of(survey, first, rows.n_rows)
+    compared = _Comparison.of(survey, first, rows.n_rows, whole=whole)
     scores = [Score(0.0) for _ in candidates]
     left = list(range(len(candidates)))
     if len(compared.rows) > _MANY and compared.rows.n_folds > 1:
@@ -344,12 +347,15 @@ def _judged_once(compared: _Comparison, recipe: Recipe) -> _Judged:
     sums = rows.sums(learned.features, learned.n_features)
     judged = slice(compared.judged.n_folds)
     problems = [some.problem(intercept=recipe.intercept) for some in without_each(sums, RidgeSums.merge)[judged]]
-    gamma = _gamma(recipe, problems, sums[judged])
+    grown = recipe.layer is not None and recipe.layer.weight_init == "trees"
+    # Sums of wide layers are large: those of all rows are kept only where they give the output weights.
+    of_all = reduce(RidgeSums.merge, sums) if compared.whole and not grown else None
+    held = sums[judged]
+    del sums
+    gamma = _gamma(recipe, problems, held)
     found = [rows.outputs(rows.fold(v), learned.features, *fitted.weights(gamma)) for v, fitted in enumerate(problems)]
-    outputs = np.concatenate(found)
-    if recipe.layer is not None and recipe.layer.weight_init == "trees":
-        return _Judged(gamma, outputs)  # trees gain from all rows: they are grown once more if they are members
-    return _Judged(gamma, outputs, learned, reduce(RidgeSums.merge, sums))
+    # Trees that did not see the rows held out are grown once more if they are members: they gain from all rows.
+    return _Judged(gamma, np.concatenate(found), None if grown else learned, of_all)
 
 
 def _judged_nested(compared: _Comparison, recipe: Recipe) -> _Judged:
@@ -508,12 +514,18 @@ def _fitted_on_sample(
 
 
 # Rows of which a worker forms the features of one member at a time: the sums are added to so many rows at once.
-_ROWS_AT_ONCE = 2_048
+_ROWS_AT_ONCE = 1_024
+# Rows whose features a thread forms at a time.
+_ROWS_EACH = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MemberSums:
-    """The sums of each member over the rows so far; the rows come as inputs, and each member forms its own features."""
+    """The sums of each member over the rows so far; the rows come as inputs, and each member forms its own features.
+
+    Narrow members leave the rows to several workers, each with sums of its own. Of wide ones the sums are so large
+    that there is one worker; its threads share the rows of a chunk, and BLAS has all cores for the products.
+    """
 
     members: tuple[RidgeSums, ...]
     maps: tuple[HiddenMap, ...]
@@ -534,15 +546,34 @@ class _MemberSums:
     def add(self, block: Block, chunks: ChunkEncoder) -> _MemberSums:
         members = self.members
         for chunk in cut(block, chunks.size):
-            (X, T, weight), _ = chunks.in_workspace(chunk)
+            (X, T, weight), memory = chunks.in_workspace(chunk)
             T = (T - self.center) / self.scale
             pairs = zip(members, self.maps, strict=True)
-            members = tuple(sums.add(as_float64(own(X)), T, weight) for sums, own in pairs)
+            members = tuple(_with_rows(sums, own, X, T, weight, memory) for sums, own in pairs)
         return replace(self, members=members)
 
     def merge(self, other: _MemberSums) -> _MemberSums:
         pairs = zip(self.members, other.members, strict=True)
         return replace(self, members=tuple(a.merge(b) for a, b in pairs))
+
+
+def _with_rows(sums: RidgeSums, own: HiddenMap, X: Any, T: Any, weight: Any, memory: np.ndarray | None) -> RidgeSums:
+    """The sums of a member with some more rows, whose features may lie in the given memory."""
+    if memory is None:  # on a device
+        return sums.add(as_float64(own(X)), T, weight)
+    width = len(sums.shift)
+    Z = memory[: len(T), :width] if memory.shape[1] >= width else np.empty((len(T), width))
+
+    def form(rows: slice) -> None:
+        part = Z[rows]
+        H = own(X[rows], part[:, : sums.n_features])
+        if not np.may_share_memory(H, part):
+            part[:, : sums.n_features] = H
+        part[:, sums.n_features :] = T[rows]
+        part -= sums.shift
+
+    at_once(form, list(row_slices(len(T), _ROWS_EACH)))
+    return sums.add_shifted(Z, weight)
 
 
 def _fitted_on_all_rows(
@@ -563,12 +594,14 @@ def _fitted_on_all_rows(
         center, scale = to_device_of(like, center), to_device_of(like, scale)
     pairs = zip(shifts, maps, strict=True)
     empty = tuple(RidgeSums(shift, own.n_features) for shift, own in pairs)
-    inputs = replace(compared.learned, division=None, on_device=like is not None)
-    found = summarize(rows, inputs.encoder, _MemberSums(empty, tuple(maps), center, scale)).members
+    encoder = replace(compared.learned, division=None, on_device=like is not None).encoder
+    if like is None:  # the features are those of the members, and decide how many workers there are
+        encoder = replace(encoder, n_features=max(own.n_features for own in maps))
+    found = list(summarize(rows, encoder, _MemberSums(empty, tuple(maps), center, scale)).members)
     fitted = {}
-    for (number, (recipe, _, gamma)), sums in zip(members.items(), found, strict=True):
-        on_host = replace(sums, shift=to_host(sums.shift), first=to_host(sums.first), second=to_host(sums.second))
-        fitted[number] = on_host.problem(intercept=recipe.intercept).weights(gamma)
+    for number, (recipe, _, gamma) in members.items():
+        sums = found.pop(0)  # not kept: those of all members are the most that a fit holds
+        fitted[number] = sums.to_host().problem(intercept=recipe.intercept).weights(gamma)
     return fitted
 
 

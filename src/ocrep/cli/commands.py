@@ -142,7 +142,7 @@ def fit(
         )
         if class_weight and not problem.labels:  # only now is the task known
             raise UsageError("--class-weight is for classification, but this is a regression.")
-        trained = train_table(problem, test=test, refit=refit, progress=progress)
+        trained = train_table(problem, test=test, refit=refit, for_report=report is not None, progress=progress)
         progress("Explaining", 0, None)
         if report is None:
             ranking = first_columns(trained)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import errno
 import io
 import json
@@ -53,6 +54,7 @@ def main() -> None:
     # SIGINT is an exception already; without this, SIGTERM would leave temporary files behind.
     signal.signal(signal.SIGTERM, _stop)
     _open_streams()
+    _return_memory_at_once()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -72,6 +74,22 @@ def _open_streams() -> None:
             sys.stdout.reconfigure(errors="replace")
         else:
             sys.stdout.reconfigure(encoding="utf-8")
+
+
+def _return_memory_at_once() -> None:
+    """Have arrays that are no longer needed go back to the system; the allocators would keep some hundred megabytes.
+
+    Of its own accord, glibc takes arrays of up to 32 MB from heaps, one for each thread, and hardly shrinks these.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    if sys.platform == "linux" and "MALLOC_MMAP_THRESHOLD_" not in os.environ:
+        with contextlib.suppress(AttributeError):  # other C libraries do not have it
+            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
+
+
+# As in malloc.h; larger arrays come from the system and go back to it.
+_M_MMAP_THRESHOLD = -3
+_LARGE = 2**20
 
 
 def run(arguments: list[str]) -> int:

@@ -378,6 +378,7 @@ def diagnose_table(trained: Trained, *, title: str = DEFAULT_TITLE, command: str
     """
     model, coded = trained.assessed, trained.coded
     assert model is not None
+    assert coded is not None
     assert trained.held_out is not None
     frame, y_test, _, _ = model._rows(trained.held_out, whole=False)
     X_test = model.coder_.transform(frame)
@@ -401,7 +402,7 @@ def diagnose_table(trained: Trained, *, title: str = DEFAULT_TITLE, command: str
     if good is not None:
         good = replace(good, advice=[one for one in good.advice if one not in on_columns])
     numbers = trained.held_out.numbers
-    read = trained.coded.read
+    read = coded.read
     examined = examination(
         model,
         frame,

@@ -314,7 +314,7 @@ def values_of(column: Any, kind: Kind, name: str, ranks: list[str] | None = None
     if kind == "time":
         return _hours(column, name)
     if kind in ("number", "boolean"):
-        return as_kind(column, kind, name, start).astype(np.float64)
+        return as_kind(column, kind, name, start).astype(np.float64, copy=False)
     words = _words(column, name)
     if kind == "text":
         return words

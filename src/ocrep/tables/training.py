@@ -133,8 +133,8 @@ class Trained:
     """Rows that the assessed model was not trained on: all of them, or those of one block."""
     assessed: TableModel | None
     """The model that was trained without them."""
-    coded: Coded
-    """The rows that it was trained on, or `model` where no rows were held out."""
+    coded: Coded | None
+    """The rows that it was trained on, or `model` where no rows were held out; None if no report is to come."""
     n_rows: int
     """Rows that are learned from or held out."""
     n_dropped: int
@@ -256,48 +256,67 @@ def train_table(
     test: float = 0.3,
     refit: bool = True,
     boosting: bool = True,
+    for_report: bool = True,
     progress: Progress = silent,
 ) -> Trained:
     """Train and test on a random split; then train on all rows, unless `refit` is False.
 
-    With `test=0` no rows are held out: the model is trained once, and not assessed.
+    With `test=0` no rows are held out: the model is trained once, and not assessed. What only a report needs is kept
+    if it is `for_report`.
     """
-    found = assessed = held = left_out = None
-    table = problem.table
+    assessed, coded, found, held, left_out, n_test, seconds = None, None, None, None, None, 0, 0.0
     if test > 0:
         left_out, ids = _left_out_of_all_rows(problem)
-        training, blocks = divided(problem, test)
-        progress("Training on the training part", 0, None)
-        assessed = problem.model()
-        coded, seconds = fit_quietly(assessed, training, left_out)
-        progress("Testing", 0, None)
-        leaks = advice_on_leaks(coded.read, coded.y, labels=problem.labels)
-        assessor = assessor_of(problem, assessed, coded, boosting=boosting)
-        n_test = 0
-        for part in blocks:
-            frame, y, _, _ = assessed._rows(part, whole=False)
-            if len(y):
-                assessor.add(assessed.coder_.transform(frame), y)
-                held = held or part
-                n_test += len(y)
-        found = assessor.finish([*problem.advice, *leaks, *ids])
-        n_rows = coded.n_rows + n_test
+        assessed, coded, found, held, n_test, seconds = _tested(
+            problem, test, left_out, ids, boosting=boosting, progress=progress
+        )
     on_all_rows = refit or test <= 0
-    model = assessed
+    model, latest = assessed, coded
     if on_all_rows:
         progress("Training on all rows", 0, None)
         model = problem.model()
-        on_all, seconds = fit_quietly(model, table, left_out)
-        coded = on_all if assessed is None else coded
-        n_rows = on_all.n_rows
+        if not for_report:  # not held while the model is trained once more
+            coded = latest = None
+        latest, seconds = fit_quietly(model, problem.table, left_out)
+        coded = latest if assessed is None else coded
     assert model is not None
+    assert latest is not None
     model.source_ = {"target": problem.target, "ids": list(problem.ids), "reading": problem.reading.to_json()}
     if found is not None:
         model.assessment_ = found.to_json("python")
-    n_dropped = table.n_rows - n_rows
-    n_train = n_rows if found is None else n_rows - n_test
-    read = on_all.read if on_all_rows else coded.read
-    return Trained(model, read, found, held, assessed, coded, n_rows, n_dropped, n_train, on_all_rows, seconds)
+    n_rows = latest.n_rows if on_all_rows else latest.n_rows + n_test
+    n_dropped, n_train = problem.table.n_rows - n_rows, n_rows - n_test
+    return Trained(model, latest.read, found, held, assessed, coded, n_rows, n_dropped, n_train, on_all_rows, seconds)
+
+
+def _tested(
+    problem: Problem,
+    test: float,
+    left_out: Mapping[str, str],
+    ids: Sequence[Advice],
+    *,
+    boosting: bool,
+    progress: Progress,
+) -> tuple[TableModel, Coded, Assessment, Part | None, int, float]:
+    """A model trained on a part of the rows, those rows, its scores on the others, some of these, and their number.
+
+    Last come the seconds that its training took.
+    """
+    training, blocks = divided(problem, test)
+    progress("Training on the training part", 0, None)
+    model = problem.model()
+    coded, seconds = fit_quietly(model, training, left_out)
+    progress("Testing", 0, None)
+    leaks = advice_on_leaks(coded.read, coded.y, labels=problem.labels)
+    assessor = assessor_of(problem, model, coded, boosting=boosting)
+    n_test, held = 0, None
+    for part in blocks:
+        frame, y, _, _ = model._rows(part, whole=False)
+        if len(y):
+            assessor.add(model.coder_.transform(frame), y)
+            held = held or part
+            n_test += len(y)
+    return model, coded, assessor.finish([*problem.advice, *leaks, *ids]), held, n_test, seconds
 
 
 def _left_out_of_all_rows(problem: Problem) -> tuple[dict[str, str], list[Advice]]:
