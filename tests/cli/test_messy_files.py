@@ -52,7 +52,7 @@ def fitted(tmp_path, monkeypatch, capsys):
 
     def fit(data, *more):
         (tmp_path / "t.csv").write_bytes(data)
-        code = run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "20", *more])
+        code = run(["fit", "t.csv", "-t", "y", "-o", "m.skops", "--n-hidden", "20", "--quiet", *more])
         out, err = capsys.readouterr()
         assert (tmp_path / "m.skops").exists() == (code == FINE)
         assert (err == "") == (code == FINE), err
