@@ -127,8 +127,8 @@ def members_of(
     turns = learns and not quick and n_inputs <= _MANY_DIRECTIONS
     if labels:
         found = [_layer("ramps", n), _layer("bumps", n), _layer("steps", n, units_see=3)]
-    else:  # units of distances gain nothing beside those with a full metric
-        found = [_layer(kind, n) for kind in (("ramps", "steps") if turns else ("ramps", "bumps", "steps", "cones"))]
+    else:  # other kinds gain nothing beside those with metrics of their own
+        found = [_layer(kind, n) for kind in (["steps"] if turns else ["ramps", "bumps", "steps", "cones"])]
     too_slow = quick and labels and n_rows < _QUICK_ROWS_FOR_TREES
     if learns and n_inputs <= _MANY_INPUTS and not too_slow:
         # Where there are many rows, leaves gain more from their number than other units do.
@@ -136,14 +136,13 @@ def members_of(
         leaves = min(5 * n // 4, max(n, _MOST_DOUBLED)) if many and not quick else n
         found.append({"n_hidden": leaves, "weight_init": "trees"})
     if learns and not quick:
-        found += [_layer("cones", n, metric="diagonal")]
-        found += [_layer("bumps", n, metric="full", metric_rounds=1)] if turns else []
-        if not labels:
-            found += [_layer("ramps", n, metric="diagonal")]
-            found += [_layer(kind, n, metric="full", metric_rounds=1) for kind in ("cones", "steps")] if turns else []
+        found += [_layer(kind, n, metric="diagonal") for kind in (["cones"] if labels else ["cones", "bumps", "ramps"])]
+        if turns:
+            full = ["bumps"] if labels else ["bumps", "steps"]
+            found += [_layer(kind, n, metric="full", metric_rounds=1) for kind in full]
     if learns and candidates == "thorough":
         if turns and not labels:
-            found += [_layer("bumps", n), _layer("cones", n), _layer("bumps", n, metric="diagonal")]
+            found += [_layer(kind, n) for kind in ("ramps", "bumps", "cones")]
         found += [
             _layer("ramps", n, units_see=2),
             _layer("random", n),
