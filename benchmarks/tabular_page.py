@@ -245,7 +245,7 @@ NOTES = {
     "[forecasting](forecasting.md).",
     "midwest_survey": "The ZIP code nearly determines the region, but seven cells are not numbers, so the column is "
     "text. What a method makes of this one column decides here.",
-    "midwest_survey, ZIP as number": "The same table after one line of preparation; boosting is better.",
+    "midwest_survey, ZIP as number": "The same table after one line of preparation.",
 }
 CHOSEN_TABLES = "The coding of text and dates was developed with this table at hand, which flatters ours."
 
