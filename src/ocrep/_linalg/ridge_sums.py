@@ -280,18 +280,17 @@ class RidgeProblem:
 
     def solved(self, gamma: float, right: np.ndarray) -> np.ndarray:
         """(A + γI)⁻¹ of the right side."""
-        # A is symmetric, so its transpose is the same matrix in Fortran's order. Otherwise SciPy would make a copy in
-        # that order itself, which takes twice as long as the factor.
-        A = self.A.copy().T
+        A = self.A.copy()
         while True:
             A[np.diag_indices(len(A))] = np.diag(self.A) + gamma
             try:
-                # The transpose of a symmetric matrix in C order is what LAPACK takes without another copy.
+                # A is symmetric, so its transpose is the same matrix in Fortran's order. Otherwise SciPy would make a
+                # copy in that order itself, which takes twice as long as the factor.
                 factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
                 return np.asarray(cho_solve(factor, right, check_finite=False))
             except LinAlgError:  # rounding made A indefinite: γ is far below what A is right to
                 gamma = max(10.0 * gamma, _LEAST * self.trace, np.finfo(float).tiny)
-                A = self.A.copy().T
+                A[...] = self.A
 
     def weights(self, gamma: float) -> tuple[np.ndarray, np.ndarray]:
         """W and b."""
