@@ -89,7 +89,7 @@ def _return_memory_at_once() -> None:
 
 # As in malloc.h; larger arrays come from the system and go back to it.
 _M_MMAP_THRESHOLD = -3
-_LARGE = 2**23
+_LARGE = 2**20
 
 
 def run(arguments: list[str]) -> int:
