@@ -234,6 +234,8 @@ def _booleans(column: Any, name: str, start: int) -> np.ndarray:
 
 
 def _dates(column: Any, kind: str, name: str, start: int) -> np.ndarray:
+    if types.is_dictionary(column.type) and types.is_temporal(column.type.value_type):
+        column = column.dictionary_decode()
     if types.is_date(column.type) or types.is_timestamp(column.type):
         return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None)), safe=False).to_numpy(
             zero_copy_only=False
