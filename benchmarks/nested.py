@@ -1,4 +1,4 @@
-"""Which layers the default stack has, chosen on training rows alone: their errors, and fit times over CatBoost's.
+"""Which layers the default stack has, judged on training rows alone: their errors, and fit times over CatBoost's.
 
     python benchmarks/tabular_data.py               # once: collect the data sets in benchmarks/tabular.npz
     python benchmarks/nested.py --task regression "default" "without cones" "fewer units"

@@ -115,8 +115,8 @@ def members_of(
 ) -> list[Parameters]:
     """The layers of a stack, for rows of this number and width; those of "default" that cost least come first.
 
-    Kinds, rounds and sizes are those that benchmarks/nested.py found on training rows alone: in regression the least
-    error within the time of CatBoost; for labels no change gained more than chance.
+    Kinds, rounds and sizes were judged by benchmarks/nested.py on training rows; benchmarks/RESULTS.md says how this
+    list was chosen. For labels no change gained more than chance.
     """
     pick("candidates", candidates, dict.fromkeys(("quick", "default", "thorough")))
     n = min(_units(n_rows, n_outputs), most_units)
