@@ -29,9 +29,9 @@ CHOSEN = (
     "chosen for the other methods."
 )
 GENERATED = (
-    "One list of layers for `ocrep CV` was given up because of its error on these test rows (4 of 30, 1,000 rows), which "
-    "flatters the one shown. Settings of trees and sizes were chosen by errors on other "
-    "tables, and on other rows of jumps and smooth."
+    "One list of layers for `ocrep CV` was given up because of its error on these test rows (4 of 30, 1,000 rows), "
+    "which flatters the one shown. Settings of trees and sizes were chosen by errors on other tables, and on other rows "
+    "of jumps and smooth."
 )
 
 
