@@ -30,8 +30,8 @@ CHOSEN = (
 )
 GENERATED = (
     "One list of layers for `ocrep CV` was given up because of its error on these test rows (4 of 30, 1,000 rows), "
-    "which flatters the one shown. Settings of trees and sizes were chosen by errors on other tables, and on other rows "
-    "of jumps and smooth."
+    "which flatters the one shown. Settings of trees and sizes were chosen by errors on other tables, and on other "
+    "rows of jumps and smooth."
 )
 
 
